@@ -1,5 +1,5 @@
-"""How gradients travel: the bits of each codec, what a run keeps of it, and
-where one is refused."""
+"""Codecs of gradients: the bits of each, what a run keeps of it, and where one
+is refused."""
 
 import pathlib
 import shutil
@@ -109,9 +109,9 @@ TOPK = [*RING, "--codec", "topk", "--topk-share", "0.05", "--optimizer",
 
 
 def test_residuals_of_workers_are_in_every_checkpoint(cli):
-    """Residual and velocity of each worker: also where a checkpoint is
-    written by the way, a run is interrupted in mid-epoch, or a later checkpoint
-    is thrown away (held H1, H2)."""
+    """Residual and velocity of each worker: also where a checkpoint is written
+    by the way, a run is interrupted in mid-epoch, or a later checkpoint is
+    thrown away (held H1, H2)."""
     flags = [*TOPK, "--workers", "3", "--checkpoint-every", "3"]
     model = NETS["lenet"][:-1]
     whole = run(cli, [*model, "11"], *flags, "--run", "whole")
@@ -215,7 +215,7 @@ def test_a_run_keeps_its_codec(cli):
 
 @pytest.mark.parametrize("job", [[*RING], ["--ps", "2"]])
 def test_a_lost_worker_loses_its_topk_residual(cli, job):
-    """Which the summary says (held H3)."""
+    """The summary says so (held H3)."""
     train = cli.start("train", "softmax", *ALONE, *job, "--workers", "2",
                       "--codec", "topk", "--checkpoint-every", "20",
                       "--quiet", "--json", "--run", "a", "--steps", "1000000")

@@ -24,8 +24,8 @@ needs_mnist = pytest.mark.skipif(
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Answers with files[name]; each request runs through `disturb` first,
-    which may send an answer itself."""
+    """Sends files[name]; `disturb` sees each request first, and may answer it
+    itself."""
 
     daemon_threads = True
 

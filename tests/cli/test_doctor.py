@@ -1,4 +1,4 @@
-"""`doctor`: what hosts are like, and the ways between them."""
+"""`doctor`: properties of hosts, and of the links between them."""
 
 import json
 import socket

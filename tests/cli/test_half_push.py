@@ -31,7 +31,7 @@ def processor_time(process):
 
 
 def wait_until_it_waits(process):
-    """It does nothing but wait, for an answer that does not come."""
+    """It only waits, for an answer that does not come."""
     seen = [None, 0.0]
 
     def quiet():

@@ -162,7 +162,7 @@ def count_is(n):
     return lambda b: b[:4] + struct.pack(">I", n) + b[8:]
 
 
-# What is done to a good folder, and what the sentence must say.
+# A change to a good folder, and the words that the message must have.
 DAMAGES = {
     "truncated": (rewrite(IMAGES, lambda b: b[:-1]), [IMAGES, "truncated"]),
     "header_only": (rewrite(IMAGES, lambda b: b[:16]), [IMAGES, "truncated"]),

@@ -108,7 +108,7 @@ def running(cli, *flags, count=5, err=subprocess.PIPE, **more):
 
 def test_ctrl_c_ends_all_everywhere(cli):
     process, pids = running(cli, "--run", "a")
-    # Before it has begun there is nothing to resume.
+    # Before the first step there is nothing to resume.
     assert wait_for((cli.folder / "a/run.json").exists, "the run", process)
     process.send_signal(signal.SIGINT)
     result = cli.end(process)
@@ -384,7 +384,7 @@ def test_run_of_hosts_that_share_nothing_is_resumed(cli, apart):
                           "--resume"))
     assert there.json["resumed_step"] == 25
     assert there.json["parameters_sha256"] == here["parameters_sha256"]
-    # A host goes on with its own table.
+    # A host continues its own table.
     assert len(list((cli.folder / "a/resources").glob("*.csv"))) == 2
 
 

@@ -127,8 +127,8 @@ def test_beyond_loopback_keys_are_needed(cli):
 
 
 def disturbed(cli, disturb):
-    """What a job says that is disturbed while it works: one that was done
-    before had too little to do."""
+    """The messages of a job that is disturbed at work; the product is larger
+    if the job ended before."""
     for n in (6000, 9000, 12000):
         process, pids = cli.start("matmul", "--n", n, "--workers", 2), []
 
@@ -173,7 +173,7 @@ def test_mpirun_starts_the_workers(cli):
 
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="without mpirun")
 def test_ranks_of_mpirun_have_a_secret_of_their_own(cli):
-    """It is left nowhere, and without it they do not begin."""
+    """It is stored nowhere, and without it they do not begin."""
     for folder, code in ("here", 0), ("nowhere", 1):
         if code == 0:
             (cli.folder / folder).mkdir()

@@ -22,7 +22,7 @@ ENDLESS = ["train", "softmax", "--data", "synthetic", "--examples", "500",
 
 
 class Job:
-    """A job that goes on until its end is asked for."""
+    """A job that runs until it is asked to end."""
 
     def __init__(self, cli, *args):
         self.said = open(cli.folder / "said", "w+b")
@@ -163,7 +163,7 @@ def test_the_page_has_the_metrics_of_all_runs(cli):
                     in found["paceline_running"]) == {"a": 0, "b": 1}
         assert dict((labels["run"], value) for labels, value
                     in found["paceline_step"]) == {"a": 5, "b": 5}
-        # What the page shows is still for who has the cookie.
+        # The page itself still requires the cookie.
         assert page.get("/")[0].status == 403
         assert page.get("/metrics", method="POST")[0].status == 403
     finally:
@@ -212,7 +212,7 @@ def test_the_examples_use_existing_metrics():
     for expression in asked:
         names = names_in(expression)
         assert names and names <= served, expression
-    # A label that no metric has would select nothing, without a word.
+    # A label that no metric has would silently select nothing.
     for labels in re.findall(r"\{([^{}]*)\}", " ".join(asked)):
         assert set(re.findall(r"(\w+)\s*=~?", labels)) <= {
             "run", "task", "metric"}, labels

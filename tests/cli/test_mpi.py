@@ -72,7 +72,7 @@ def test_two_workers_give_the_bits_of_the_parameter_server(cli, optimizer):
 
 
 def endless(cli, *flags):
-    """A job that ends when it is told to, and what it says."""
+    """A job that ends on request, and its output."""
     said = cli.folder / "said"
     with said.open("wb") as err:
         job = started(cli, *DATA, *JOB, "--steps", "100000000", *flags,

@@ -280,7 +280,7 @@ def test_tasks_of_a_job_have_the_same_model(cli, write):
 
 
 def test_the_run_keeps_its_model(cli, write):
-    """eval needs the file no more, and resume refuses another one."""
+    """eval does not need the file any more, and resume refuses another one."""
     file = write("mlp.onnx", mlp())
     done = train(cli, file, "--steps", "20", "--run", "a")
     more = ["train", file, *DATA, *cli.data, "--run", "a", "--resume", "--steps", "40"]
@@ -295,7 +295,8 @@ def test_the_run_keeps_its_model(cli, write):
 
 
 def test_a_file_predicts_numbers(cli, write):
-    """With a loss that is not that of classes, whose labels are two numbers."""
+    """With a loss that is not that of classes, whose labels are two
+    numbers."""
     random = np.random.default_rng(1)
     x = random.standard_normal((300, 4)).astype(np.float32)
     wanted = (x @ random.standard_normal((4, 2))

@@ -1,4 +1,4 @@
-"""Closed, full and limited outputs: a training goes on, and says so."""
+"""Closed, full and limited outputs: a training continues, and reports it."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ def summary_of(cli):
 
 @contextlib.contextmanager
 def broken_pipe():
-    """The writing end of a pipe that nobody reads."""
+    """The writing end of a pipe without a reader."""
     reader, writer = os.pipe()
     os.close(reader)
     try:
@@ -38,7 +38,7 @@ def test_reader_that_left_does_not_end_the_training(cli, name, json_flag):
 
 @contextlib.contextmanager
 def full_pipe():
-    """The writing end of a pipe with no room left, and nobody who reads."""
+    """The writing end of a full pipe that is not read."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     with contextlib.suppress(BlockingIOError):
@@ -138,7 +138,7 @@ def test_full_disk_keeps_the_older_checkpoint(cli):
         assert result.json["steps"] == 3000
         assert cli.ok("eval", "disk/r", "--json").json["step"] == int(
             first.split("-")[1])
-        # With space again it goes on.
+        # With space again it continues.
         (cli.folder / "disk/rest").unlink()
         assert cli.train("--run", "disk/r", "--resume")["steps"] == 3000
 

@@ -1,4 +1,4 @@
-"""`paceline page`: runs in a browser, for who was given the URL."""
+"""`paceline page`: runs in a browser, for holders of the URL."""
 
 import json
 import os
@@ -157,7 +157,7 @@ def test_requests_without_the_token_are_refused(cli, start):
         answer, body = page.get(path)
         assert answer.status == 403, path
         assert "Open the URL that the server printed last" in body
-    # A name of somebody else's that means this host.
+    # A foreign name that resolves to this host.
     answer, _ = page.get(page.way_in, Host=f"evil.example:{page.port}")
     assert answer.status == 421
     page.enter()
@@ -213,7 +213,7 @@ def test_no_path_leaves_the_folder(cli, start):
 
 
 def going(cli, *args):
-    """A job that would go on for long, and trains."""
+    """A long job that trains."""
     job = cli.start(*TRAIN, "--epochs", "1000000", "--run", "runs/a", *args)
     events = cli.folder / "runs/a/events"
     wait_for(lambda: (cli.folder / "runs/a/run.json").exists() and

@@ -1,4 +1,5 @@
-"""`plan`: what strategies would bring on a cluster that is not there."""
+"""`plan`: the predicted speed of strategies on a cluster that does not
+exist."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""predict: what a trained model says of images in IDX files."""
+"""predict: the answers of a trained model for images in IDX files."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""Jobs that lose a task: what becomes of the others, and of the result."""
+"""Jobs that lose a task: the effect on the others, and on the result."""
 
 import contextlib
 import json
@@ -127,7 +127,7 @@ def test_abort_ends_the_job(cli, number, says):
 
 
 def test_a_chief_frozen_at_its_end_does_not_hold_the_job(cli):
-    """All is done and saved; it prints its summary, which no one reads yet."""
+    """All is done and saved; it prints its summary, which is not read yet."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     with contextlib.suppress(BlockingIOError):
@@ -154,8 +154,8 @@ def test_a_chief_frozen_at_its_end_does_not_hold_the_job(cli):
 
 
 def test_without_restarts_a_loss_ends_the_job(cli):
-    """It ends at once, without waiting for who cannot come back, and what was
-    reached is saved."""
+    """It ends at once, without waiting for a worker that cannot come back, and
+    the state is saved."""
     result = disturbed(cli, "worker", 1, signal.SIGKILL, *ENDLESS, *SOON,
                        "--restarts", "0")
     assert result.code == 1, result
@@ -168,7 +168,7 @@ def test_without_restarts_a_loss_ends_the_job(cli):
 
 
 def test_a_loss_that_blows_up_ends_the_job_once(cli):
-    """Nobody is started again to blow up once more."""
+    """No task is restarted to blow up once more."""
     result = cli.run("train", "softmax", *DATA, *JOB, *SYNC, "--lr", "1000000",
                      "--weight-decay", "1000000", "--run", "a")
     assert result.code == 1, result
@@ -183,7 +183,7 @@ def test_a_loss_that_blows_up_ends_the_job_once(cli):
     (0, signal.SIGSTOP, "declared lost and killed"),
 ])
 def test_a_lost_server_is_recovered(cli, undisturbed, index, number, says):
-    """Started again, it gets its part of the last checkpoint, and all go on
+    """Restarted, it gets its part of the last checkpoint, and all continue
     from there: the same bits."""
     result = disturbed(cli, "ps", index, number, *SYNC, *SOON)
     assert result.code == 0, result
@@ -242,7 +242,7 @@ def timeline(cli, kind=None):
 
 def test_what_happened_is_recorded(cli):
     """A killed worker, then a killed server before any checkpoint but the
-    first: the timeline, the terminal and the summary tell."""
+    first: the timeline, the terminal and the summary report it."""
     flags = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
              "--threads", "1", "--eval-every", "500", "--workers", "2",
              "--ps", "1", "--checkpoint-every", "never", "--steps", "12000"]
@@ -337,7 +337,7 @@ def test_backup_workers_do_not_wait_for_a_slow_worker(cli):
 
 
 def test_every_restart_is_counted_when_all_tasks_are_killed(cli, undisturbed):
-    """Server 0, which counts those who join again, is killed, too."""
+    """Server 0, which counts the tasks that rejoin, is killed, too."""
     job = started(cli, *DATA, *JOB, *SYNC)
     wait_for_checkpoint(cli, job)
     all_tasks = tasks(job)

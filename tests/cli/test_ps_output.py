@@ -1,4 +1,4 @@
-"""How jobs end, what they print and leave, and how they go on."""
+"""How jobs end, what they print and leave, and how they resume."""
 
 import json
 import re
@@ -66,8 +66,8 @@ def test_the_json_object_is_complete(cli, mode):
 
 
 def test_every_task_reports_its_usage(cli):
-    """However short the job: the counters are each task's own.  (Server 0 waits
-    for the evaluator's for half of the heartbeat timeout.)"""
+    """However short the job: the counters are each task's own.  (Server 0
+    waits for the evaluator's for half of the heartbeat timeout.)"""
     summary = cli.train(*DATA, *JOB, "--steps", "20", "--evaluator",
                         "--heartbeat-timeout", "60", "--monitor-every", "0",
                         "--run", "a")
@@ -146,7 +146,8 @@ def test_workers_can_test(cli):
 
 
 def test_no_test_that_decides_is_left_out_in_async(cli):
-    """Though every step is far shorter than a test: nobody passes its step."""
+    """Though every step is far shorter than a test: no worker passes its
+    step."""
     cli.train(*DATA, *JOB, "--mode", "async", "--batch", "1", "--steps", "200",
               "--eval-every", "20", "--patience", "1000", "--run", "a")
     events = [json.loads(line) for line in
@@ -216,7 +217,7 @@ def test_closed_standard_output_does_not_end_the_job(cli):
 
 
 def test_a_run_of_a_job_can_be_used(cli, digits):
-    """eval and predict do not care how a run was trained."""
+    """eval and predict do not depend on how a run was trained."""
     summary = cli.train("--data", f"idx:{digits}", *JOB, "--steps", "100",
                         "--run", "a")
     score = cli.ok("eval", "a", "--json").json
@@ -291,7 +292,7 @@ def test_other_servers_change_no_bit(cli):
 
 
 def test_async_resumes(cli):
-    """Each worker goes on with its own count, too."""
+    """Each worker resumes its own count, too."""
     step = interrupted(cli, "--mode", "async")
     summary = resumed(cli, step + 500)
     assert summary["resumed_step"] == step

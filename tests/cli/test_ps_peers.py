@@ -1,5 +1,5 @@
-"""Jobs and those beside them: other jobs, doubles, and peers that replay,
-forge, or send nonsense."""
+"""Jobs beside other jobs, doubled tasks, and peers that replay, forge, or send
+malformed messages."""
 
 import contextlib
 import random
@@ -51,7 +51,7 @@ def by_hand(cli, hand, *flags, workers=2):
 
 def end_well(cli, hand, job):
     """The job trains on, all end well, and in the bits of an undisturbed run;
-    what the server logged."""
+    the server's log."""
     ps, chief, worker = job
     wait_for_progress(cli, chief)
     same_bits(cli, hand.interrupt(chief, ps, worker), *DATA)
@@ -110,8 +110,8 @@ def speak_next_version(listener):
 
 
 def test_a_server_of_another_version_is_named(cli, hand):
-    """In the place of a server that died comes one of the next version; when
-    the right one comes the job goes on."""
+    """A server of the next version takes the place of one that died; when the
+    right one starts the job continues."""
     flags = ["--heartbeat-timeout", "1"]
     job, address = by_hand(cli, hand, *flags)
     wait_for_checkpoint(cli, job[1])
@@ -212,8 +212,8 @@ def nonsense(rng):
 
 @pytest.mark.parametrize("who", ["worker 1", "evaluator 0"])
 def test_malformed_messages_with_the_right_key_do_no_harm(cli, hand, who):
-    """It is a task of the job by its key, and still nothing it says is
-    believed."""
+    """It is a task of the job by its key, and still none of its messages is
+    trusted."""
     cli.ok("keys", "-o", "job.key")
     job, address = by_hand(cli, hand, "--keys", "job.key",
                            "--heartbeat-timeout", "60")
@@ -237,7 +237,7 @@ def test_malformed_messages_with_the_right_key_do_no_harm(cli, hand, who):
 
 def test_a_flood_of_connections_is_named_and_the_job_continues(cli, hand):
     """More than the server keeps, some silent, some as if they were tasks; a
-    task that comes later still gets in."""
+    later task is still admitted."""
     job, address = by_hand(cli, hand, workers=1)
     flood = []
     for i in range(300):

@@ -1,5 +1,5 @@
-"""The sparse model with parameter servers: its bits, its modes, what is lost
-and found again, and how little memory a worker needs."""
+"""The sparse model with parameter servers: its bits, its modes, loss and
+recovery, and the small memory of a worker."""
 
 import random
 import re
@@ -146,8 +146,8 @@ def test_the_share_of_a_lost_worker_is_dealt_to_the_others(cli):
 
 def killed_before_a_checkpoint(cli, role, index, *flags, steps=4000):
     """A job that saves at its end only, of which a task is killed in
-    mid-training, as the evaluator tells; its summary, and the last step that
-    was told of before."""
+    mid-training, as the evaluator tells; its summary, and the last step
+    reported before."""
     job = cli.start("train", "sparse", "--json", "--run", "a", *SHAPE,
                     "--steps", steps, "--evaluator", "--eval-every", "100",
                     "--checkpoint-every", "never", "--heartbeat-timeout", "1",
@@ -216,7 +216,7 @@ def test_resume_with_other_servers_ends_in_the_same_bits(cli):
 @pytest.mark.parametrize("every,share", [("never", 1), ("25", 1.25)])
 def test_no_worker_holds_the_table(cli, every, share):
     """135 MB of weights, and as much beside them for adagrad, on the server,
-    a quarter more while they are saved; nothing like it anywhere else."""
+    a quarter more while they are saved; far less in all other tasks."""
     skip_when_sanitized()
     data = ["--examples", "20000", "--batch", "500", "--threads", "1"]
     job = cli.start("train", "sparse", *data, "--json", "--workers", "2",
@@ -274,7 +274,7 @@ def test_dense_traffic_changes_what_travels_and_no_bit(cli):
     whole = 4 * 5001
     for way in "bytes_sent", "bytes_received":
         assert dense[way] >= gradients * whole > 2 * sparse[way]
-    # What dense traffic would have cost is told where it did not travel.
+    # The cost of dense traffic is reported where it was not sent.
     told = sparse["dense_traffic"]
     assert told["bytes_per_gradient"] == 2 * whole
     # The chief reads all parameters once, at the end: for their checksum.

@@ -276,7 +276,7 @@ def test_names_cannot_break_out(cli, runs):
 
 
 # What a foreign run folder may hold where a name or a text is expected; each
-# would make "pwned" if some reader took it for a command.
+# would make "pwned" if a reader took it for a command.
 HOSTILE = [
     "x'.svg'; system('touch pwned'); y='",
     'x"; system("touch pwned"); y="',

@@ -59,7 +59,7 @@ def test_resumed_run_ends_in_the_same_bits(cli, name, number):
         assert 0 < result.json["steps"] < steps
         assert checkpoints(folder)[-1].name == \
             f"step-{result.json['steps']:010d}"
-    # Nothing but the folder is said again.
+    # Nothing but the folder is given again.
     resumed = cli.train("--run", "r", "--resume")
     assert resumed["resumed_step"] > 0
     assert resumed["steps"] == steps and resumed["stopped_by"] == "steps"
@@ -90,7 +90,7 @@ def test_finished_run_prints_its_summary_again(cli):
     assert (cli.folder / "r/summary.json").read_bytes() == written
     text = cli.ok("train", "softmax", "--run", "r", "--resume").out
     assert "test accuracy" in text
-    # Saying its own length again changes nothing.
+    # Giving its own length again changes nothing.
     again = cli.train(*SMALL, "--run", "r", "--resume")
     assert again["parameters_sha256"] == first["parameters_sha256"]
     assert again["steps"] == 50
@@ -124,7 +124,7 @@ def test_cosine_with_a_length_of_its_own_goes_on(cli):
 
 
 def test_schedule_may_change(cli):
-    """What the record says of the old one is no mistake of the user."""
+    """A recorded old schedule is not an error of the user."""
     cli.train(*SMALL, "--schedule", "step", "--decay-steps", "20", "--decay",
               "0.5", "--run", "r")
     for steps, name in (60, "cosine"), (70, "constant"), (80, "exponential"):

@@ -103,7 +103,7 @@ def test_keys(cli, hand, reference):
     chief = hand.start(0, *SHORT, "--keys", "job.key")
     result = hand.end(stranger)
     assert result.code == 1 and "127.0.0.1:" in result.err, result
-    chief.send_signal(signal.SIGINT)  # it waits for who has the key
+    chief.send_signal(signal.SIGINT)  # it waits for a worker with the key
     result = hand.end(chief)
     assert result.code == 130 and "while joining" in result.err, result
 
@@ -155,8 +155,8 @@ def test_settings_that_differ_are_named(cli, hand):
 
 @pytest.mark.parametrize("index", [0, 1])
 def test_a_killed_worker_is_waited_for(cli, hand, index):
-    """Started again by hand it gets the job's parameters, or brings those of
-    the last checkpoint: the bits are the same."""
+    """Restarted by hand it gets the job's parameters, or provides those of the
+    last checkpoint: the bits are the same."""
     write_workers(cli, 2)
     started = [hand.start(worker, *ENDLESS, *SOON) for worker in range(2)]
     wait_for_checkpoint(cli, started[0])

@@ -223,7 +223,7 @@ def test_matmul_by_cluster_file(cli, network):
 
 
 # HOST COMMAND...: by ssh, and there with a name of its own, and with neither
-# the folder of the test nor a home that others see.
+# the folder of the test nor a shared home.
 APART = r"""#!/bin/sh
 address=$1
 number=${{address##*.}}

@@ -61,7 +61,7 @@ def test_a_job_is_followed(cli, job, browser):
         assert re.search("stopped.*state", said)
         assert (f"{summary['steps']:,}/" if summary["steps"] > 9999
                 else f"{summary['steps']}/") in said
-        # Each task has a colour, and what is the same is not made anew.
+        # Each task has a colour, and unchanged rows are kept.
         strokes = browser.evaluate("""Figures.drawAll(); [...document
             .querySelectorAll('#curve-loss path.curve')].map(
                 path => path.getAttribute('stroke'))""")
@@ -127,7 +127,7 @@ def test_logs_are_filtered_and_followed(cli, job, browser):
             file.write("one <b>more\n")
         wait_for(lambda: "one <b>more" in browser.evaluate(LINES), "a line")
         assert browser.evaluate(end)
-        # Who reads further up is left there.
+        # A reader who scrolled up stays there.
         browser.evaluate(f"follow.click(); {place}.scrollTop = 0")
         with log.open("a") as file:
             file.write("the last\n")

@@ -1,5 +1,5 @@
-"""Reports in a real Chromium: figures are drawn, tables sort, runs go on and
-off, nobody is asked, and nothing is complained of."""
+"""Reports in a real Chromium: figures are drawn, tables sort, runs are shown
+and hidden, without requests and without errors."""
 
 import xml.etree.ElementTree
 
@@ -443,7 +443,7 @@ def test_a_traced_run_has_time_line_and_graph(browser, traced, width, scheme):
 
 def test_the_page_prints(browser, page):
     show(browser, page, scheme="dark")
-    # Nobody scrolled to what is not in sight.
+    # What is out of sight was not scrolled to.
     assert browser.evaluate(
         "document.querySelectorAll('figure:not([data-drawn])').length") > 0
     pdf = browser.call("Page.printToPDF", printBackground=True)["data"]

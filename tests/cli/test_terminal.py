@@ -1,4 +1,4 @@
-"""What a person sees: progress, log lines and summaries on one terminal."""
+"""Progress, log lines and summaries on one terminal."""
 
 import json
 import re

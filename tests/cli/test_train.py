@@ -252,7 +252,8 @@ def test_without_keep_best_there_is_no_best(cli):
 
 
 def test_patience_counts_across_runs(cli):
-    """Tests before and after the end of a process: as of one that went on."""
+    """Tests before and after the end of a process: as of one that
+    continued."""
     whole = cli.train(*BEST, "--steps", "5000", "--patience", "3", "--run",
                       "a")
     every = sorted(losses(cli.folder / "a"))
@@ -369,7 +370,7 @@ def test_nan_leaves_the_last_good_checkpoint(cli):
     score = cli.ok("eval", "r", "--json").json
     assert 0 < score["step"] <= last
     assert score["test_loss"] is not None
-    # It can go on from there.
+    # It can resume from there.
     resumed = cli.train("--run", "r", "--resume", "--lr", "0.001",
                         "--steps", score["step"] + 300)
     assert resumed["resumed_step"] == score["step"]

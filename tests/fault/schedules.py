@@ -4,8 +4,8 @@
     PACELINE=build/release/paceline tests/fault/schedules.py [--first SEED]
         [--count N] [--jobs N] [--kind KIND]
 
-A seed decides the kind of a schedule, the size of its job, its mode, and when
-what is hit:
+A seed decides the kind of a schedule, the size of its job, its mode, and which
+task is hit when:
 
     chaos   --chaos kills and freezes tasks all the time
     pieces  the same, with a model whose gradient is many messages
@@ -16,11 +16,11 @@ what is hit:
     two     two tasks are killed at the same moment
 
 A job ends right when it exits with status 0 after exactly its steps, in sync
-with the bits of an undisturbed run (unless it went on without a worker and says
-that it is not deterministic), and leaves no process behind.  One whose chief is
-killed between its last word and its summary says so, and is resumed; --chaos
-never does that.  One line a schedule; the exit status is 1 when one was wrong,
-and its folder is kept.
+with the bits of an undisturbed run (unless it went on without a worker and
+says that it is not deterministic), and leaves no process behind.  One whose
+chief is killed between its last message and its summary reports it, and is
+resumed; --chaos never does that.  One line a schedule; the exit status is 1
+when one was wrong, and its folder is kept.
 """
 
 import argparse
@@ -191,8 +191,8 @@ def strike(job, schedule, done):
 
 
 def paceline(folder, model, flags, deadline_s, schedule=None):
-    """Exit status (None: not done in time), both outputs, seconds.  Nothing
-    that was started stays."""
+    """Exit status (None: not done in time), both outputs, seconds.  No process
+    stays."""
     began = time.monotonic()
     job = subprocess.Popen(
         [os.path.abspath(os.environ["PACELINE"]), "train", model,

@@ -1,4 +1,4 @@
-"""Models as layers: lists, graphs, and the network that comes of them."""
+"""Models as layers: lists, graphs, and the network built from them."""
 
 import math
 import pickle

@@ -1,4 +1,4 @@
-"""The run object: records, model, copies, and what is shown of it."""
+"""The run object: records, model, copies, and its display."""
 
 import json
 import pathlib

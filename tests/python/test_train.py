@@ -128,7 +128,7 @@ def test_network_is_trained_on_from_an_onnx_file(clouds, tmp_path):
 
 
 def test_run_keeps_its_layers(clouds, tmp_path):
-    """From its beginning; those of another training do not replace them."""
+    """From its beginning; layers of another training do not replace them."""
     folder, net = tmp_path / "run", [Dense(9), ReLU(), Dense()]
     seen = []
 
