@@ -215,7 +215,7 @@ def test_a_run_keeps_its_codec(cli):
 
 @pytest.mark.parametrize("job", [[*RING], ["--ps", "2"]])
 def test_a_lost_worker_loses_its_topk_residual(cli, job):
-    """The summary says so (held H3)."""
+    """The summary reports it (held H3)."""
     train = cli.start("train", "softmax", *ALONE, *job, "--workers", "2",
                       "--codec", "topk", "--checkpoint-every", "20",
                       "--quiet", "--json", "--run", "a", "--steps", "1000000")

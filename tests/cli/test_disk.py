@@ -121,7 +121,7 @@ def fill(folder):
 
 @needs_root
 @pytest.mark.parametrize("trouble", ["full", "read-only"])
-def test_job_goes_on_while_the_disk_refuses(cli, small_disk, trouble):
+def test_job_continues_while_the_disk_refuses(cli, small_disk, trouble):
     """The logs are elsewhere; the checkpoints that were there still count;
     when the disk is well again there are new ones, and the end is the same."""
     run = cli.folder / "a"

@@ -244,7 +244,7 @@ def test_data_of_two_kinds_is_refused(cli, tmp_path):
                       f"test examples (idx:{one}) are [9, 9]"])
 
 
-def test_gzip_and_plain_train_alike(cli, tmp_path):
+def test_gzip_and_plain_train_the_same(cli, tmp_path):
     folder = folder_of(tmp_path / "data")
     flags = ["--data", f"idx:{folder}", "--steps", "5"]
     plain = cli.train(*flags)["parameters_sha256"]

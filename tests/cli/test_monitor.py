@@ -118,7 +118,7 @@ def test_an_unusable_folder_is_reported_once(cli):
 
 
 def test_the_summary_names_the_bottleneck(cli):
-    long = [*SMALL, "--steps", "2000"]  # too short tells nothing
+    long = [*SMALL, "--steps", "2000"]  # too short to be meaningful
     summary = cli.train(*long, "--run", "a")
     assert summary["bottleneck"]["what"] in ("computing", "cores", "reading")
     shown = cli.ok("train", "softmax", *long, "--run", "b", "--quiet").out
@@ -146,7 +146,7 @@ def test_monitor_ends_as_its_command_does(cli):
 
 
 def test_monitor_does_not_wait_for_a_reader_of_its_lines(cli):
-    """A standard error that nobody reads, and that has no room left."""
+    """A standard error that is full and not read."""
     reader, writer = os.pipe()
     try:
         os.set_blocking(writer, False)

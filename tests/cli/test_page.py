@@ -281,7 +281,7 @@ def test_no_other_socket_is_reached(cli, start):
     for path in "/stop/../a", "/stop/", "/stop/a/control.sock", "/run/a", "/":
         assert page.get(path, method="POST", **own)[0].status == 404, path
     assert job.poll() is None
-    # A job that was killed leaves its socket behind, and the page says so.
+    # A job that was killed leaves its socket behind, and the page reports it.
     job.kill()
     job.communicate()
     assert (runs / "a/control.sock").exists()

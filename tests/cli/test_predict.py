@@ -144,7 +144,7 @@ def test_eval_of_fewer_classes_is_not_an_error(work):
         score["test_accuracy"], abs=1e-6)
 
 
-def test_older_run_is_asked_for_its_data(work, trained):
+def test_older_run_needs_its_data(work, trained):
     path = work.folder / "r/run.json"
     record = json.loads(path.read_text())
     del record["example"], record["classes"]

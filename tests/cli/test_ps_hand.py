@@ -190,7 +190,7 @@ def test_ctrl_c_of_one_ends_all(cli, hand, victim):
     assert again["deterministic"] is False
 
 
-def test_ctrl_c_before_all_are_there(cli, hand):
+def test_ctrl_c_before_all_have_joined(cli, hand):
     """No task waits for one that has not joined."""
     write_cluster(cli, 3, 1)
     log = cli.folder / "ps.log"

@@ -194,7 +194,7 @@ def test_a_lost_server_is_recovered(cli, undisturbed, index, number, says):
     lost = re.findall(r"partition of the parameters at step (\d+)",
                       log_of(cli, "ps-0"))
     assert back and summary["rolled_back"] >= 0, result
-    if index == 1:  # the chief may not have heard of the last step
+    if index == 1:  # the chief may not know of the last step
         steps = sum(map(int, lost)) - sum(map(int, back))
         assert 0 <= steps - summary["rolled_back"] <= len(lost), result
     assert summary["parameters_sha256"] == undisturbed
@@ -240,7 +240,7 @@ def timeline(cli, kind=None):
     return [e for e in events if kind is None or e["event"] == kind]
 
 
-def test_what_happened_is_recorded(cli):
+def test_losses_and_rollbacks_are_recorded(cli):
     """A killed worker, then a killed server before any checkpoint but the
     first: the timeline, the terminal and the summary report it."""
     flags = ["--data", "synthetic", "--examples", "2000", "--batch", "20",

@@ -126,7 +126,7 @@ def test_stop_loss(cli, mode):
                         "0.01", "--run", "a")
     assert summary["stopped_by"] == "stop_loss"
     assert summary["steps"] < 1000000
-    # No worker goes on while the chief tests: what it tested is the end.
+    # No worker continues while the chief tests: what it tested is the end.
     assert summary["test_loss"] <= 1.0
     assert summary["target_step"] == summary["steps"]
     assert summary["target_seconds"] == summary["seconds"]

@@ -24,7 +24,7 @@ SHORT = [*DATA, "--steps", "1000"]
 
 
 def alone(cli, workers, *flags):
-    """The bits of a job of so many workers, from one process."""
+    """The bits of a job of this many workers, from one process."""
     return cli.train(*flags, "--micro-batches", workers, "--run",
                      "alone")["parameters_sha256"]
 

@@ -12,7 +12,7 @@ from jobs import (hand, log_of, task, wait_for_text,
                   write_cluster)  # hand is a fixture
 
 BATCH, EPOCHS = 10, 3
-# A machine may be too fast for so many, so there are more behind them.
+# A machine may be too fast for the first number, so larger ones follow.
 EXAMPLES = [30000, 100000, 300000]
 PACE = ["--batch", BATCH, "--epochs", EPOCHS, "--threads", "1", "--eval-every",
         "never", "--mode", "async", "--heartbeat-timeout", "1",

@@ -146,7 +146,7 @@ def test_the_share_of_a_lost_worker_is_dealt_to_the_others(cli):
 
 def killed_before_a_checkpoint(cli, role, index, *flags, steps=4000):
     """A job that saves at its end only, of which a task is killed in
-    mid-training, as the evaluator tells; its summary, and the last step
+    mid-training, as the evaluator shows; its summary, and the last step
     reported before."""
     job = cli.start("train", "sparse", "--json", "--run", "a", *SHAPE,
                     "--steps", steps, "--evaluator", "--eval-every", "100",
@@ -238,7 +238,7 @@ def test_no_worker_holds_the_table(cli, every, share):
 
 
 def test_the_memory_of_every_server_is_reported(cli):
-    """A job of a few steps, over before the servers' second heart."""
+    """A job of a few steps, over before the servers' second heartbeat."""
     skip_when_sanitized()
     summary = train(cli, "--workers", "1", "--ps", "3", "--optimizer",
                     "adagrad", "--lr", "0.1", "--steps", "3",

@@ -64,7 +64,7 @@ def runs(cli, trained):
     return pathlib.Path(shutil.copytree(trained, cli.folder / "all"))
 
 
-def test_what_tasks_used_is_split_by_role(cli):
+def test_usage_of_tasks_is_split_by_role(cli):
     """From their own counters; and the means of the host are theirs.  The run
     is too long for any task to be called too short to be measured."""
     summary = cli.train(*SMALL, "--batch", 10, "--workers", 2, "--ps", 1,
@@ -137,7 +137,7 @@ def test_yes_or_no_models_show_their_precision_by_step(cli):
     assert figure["kind"] == "curves" and figure["x"] == "step"
 
 
-def test_what_each_worker_did_stands_side_by_side(cli, runs):
+def test_workers_are_shown_side_by_side(cli, runs):
     cli.ok("report", "all")
     page = Page((cli.folder / "report.html").read_text())
     for title, key in (("Time of each worker", "seconds"),
@@ -203,7 +203,7 @@ def test_curves_are_written_in_full(cli, runs):
     assert [value for _, value in points] == pytest.approx(loss["y"], rel=1e-5)
 
 
-def test_what_figures_are_drawn_from(cli, runs):
+def test_the_page_holds_all_recorded_data(cli, runs):
     """All that was recorded: the reader makes figures of it."""
     cli.ok("report", "all")
     model = Page((cli.folder / "report.html").read_text()).model

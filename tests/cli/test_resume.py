@@ -22,8 +22,8 @@ OPTIMIZERS = {
 
 def stopped(cli, number, *flags):
     """Start a training in r, end it by a signal once there is a checkpoint;
-    its result and length.  A machine may be too fast for a length, so there
-    is a longer one behind it."""
+    its result and length.  A machine may be too fast for a length, so a longer
+    one follows."""
     for steps in (3000, 30000, 300000):
         shutil.rmtree(cli.folder / "r", ignore_errors=True)
         args = ["train", "softmax", *DATA, "--run", "r", "--steps", steps,
@@ -106,7 +106,7 @@ def test_longer_run_continues(cli):
     assert cli.train("--run", "r", "--resume")["steps"] == 80
 
 
-def test_run_by_epochs_goes_on_by_steps_and_back(cli):
+def test_run_by_epochs_resumes_by_steps_and_back(cli):
     cli.train(*DATA, "--epochs", "1", "--run", "r")
     cli.train("--run", "r", "--resume", "--steps", "30")
     last = cli.train("--run", "r", "--resume", "--epochs", "3")
@@ -115,7 +115,7 @@ def test_run_by_epochs_goes_on_by_steps_and_back(cli):
     assert last["parameters_sha256"] == whole["parameters_sha256"]
 
 
-def test_cosine_with_a_length_of_its_own_goes_on(cli):
+def test_cosine_with_a_length_of_its_own_resumes(cli):
     flags = [*SMALL, "--schedule", "cosine", "--decay-steps", "70"]
     cli.train(*flags, "--run", "r")
     longer = cli.train("--run", "r", "--resume", "--steps", "80")

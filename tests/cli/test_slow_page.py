@@ -151,7 +151,7 @@ def test_stop_and_a_restarted_server(cli, job, browser):
         wait_for(lambda: "does not answer" in browser.evaluate(tell), "an end")
         page = Page(cli, "--port", page.port)
         wait_for(lambda: "printed" in browser.evaluate(tell), "what to do")
-        # Once its URL was opened in this browser, the page goes on.
+        # Once its URL was opened in this browser, the page continues.
         browser.evaluate(f"fetch('{page.way_in}')")
         wait_for(lambda: browser.evaluate(tell) == "live", "the server")
         browser.evaluate("""confirm = text => { asked = text; return false };

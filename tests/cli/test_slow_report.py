@@ -20,7 +20,7 @@ def page(tmp_path_factory, home):
     return cli.folder / "report.html"
 
 
-# Until so many figures are drawn; those out of sight are when they are near.
+# Until this many figures are drawn; those out of sight are when they are near.
 DRAWN = """new Promise(done => {
     const look = () =>
         document.querySelectorAll("figure[data-drawn]").length >= %d ?
@@ -324,7 +324,7 @@ def test_the_page_is_accessible(browser, page):
 
 
 @pytest.mark.parametrize("width, scheme", [(1280, "light"), (360, "dark")])
-def test_lines_and_bars_are_told_apart(browser, page, width, scheme):
+def test_lines_and_bars_are_distinguishable(browser, page, width, scheme):
     """Six lines have three colours, full and dashed; bars a column a flag."""
     show(browser, page, width, scheme)
     browser.evaluate("Figures.drawAll()")
@@ -344,8 +344,8 @@ def test_lines_and_bars_are_told_apart(browser, page, width, scheme):
     assert not any("…" in text for text in texts), texts
 
 
-def test_many_curves_are_told_apart(browser, page):
-    """Colours tell one flag, dashes another, and the legend both."""
+def test_many_curves_are_distinguishable(browser, page):
+    """Colours show one flag, dashes another, and the legend both."""
     show(browser, page)
     browser.evaluate("Figures.drawAll()")
     browser.evaluate("""Figures.load({ ...Figures.model, runs:

@@ -97,7 +97,7 @@ def test_a_file_is_run_with_repetitions(cli):
 
 
 def test_a_failed_cell_is_reported_and_retried(cli):
-    """One cell's data is not there at first."""
+    """One cell's data is missing at first."""
     grid = f"data=synthetic,idx:{cli.folder}/digits"
     command = ["sweep", "--grid", grid, "--out", "s", "--", "softmax",
                "--steps", "10"]
@@ -429,7 +429,7 @@ def test_cells_are_trained_over_hosts(cli, by_launch):
             log = (cli.folder / f"s/log/{name}.log").read_text()
             assert "worker 0 on 127.0.0.1: " in log
     assert summaries == {1: "single", 2: "ps"}
-    # What is done is passed over.
+    # Finished cells are skipped.
     again = cli.run(*command)
     assert "2 of 4 cells are already done" in again.err
 

@@ -73,7 +73,7 @@ def test_an_interrupted_training_leaves_whole_lines(cli, job):
     assert rows[-1].startswith("paceline: interrupted at step ")
     [again] = [row for row in rows if row.lstrip().startswith("continue ")]
     assert again.endswith("train softmax --run r --resume")
-    # It goes on with the same end in sight.
+    # It continues with the same end in sight.
     terminal = Terminal(80)
     process = start(cli, terminal, "train", "softmax", "--run", "r",
                     "--resume")

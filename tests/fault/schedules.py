@@ -173,7 +173,7 @@ def children(pid):
 
 
 def strike(job, schedule, done):
-    """Kill what the schedule says, when it says so."""
+    """Kill the tasks of the schedule at its times."""
     wanted = schedule.ps + schedule.workers
     while len(children(job.pid)) < wanted and not done.wait(0.005):
         pass
@@ -232,7 +232,8 @@ def single(seed, workers, steps):
 
 def undisturbed(schedule, base):
     """The bits that a sync job must have: those of one process, where that
-    adds up in the same order; else those of the same job in peace."""
+    adds up in the same order; otherwise those of the same job without
+    faults."""
     if schedule.model == "softmax" and schedule.kind != "pieces" and \
             schedule.ps > 0:
         return single(schedule.seed, schedule.workers, schedule.steps)

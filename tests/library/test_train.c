@@ -419,7 +419,7 @@ static void stops_when_asked(void **state)
             assert_ok(pl_train_wait(training, &result));
             assert_string_equal("interrupt", result.stopped_by);
         }
-        pl_train_free(training); /* also of one that goes on */
+        pl_train_free(training); /* also of one that still runs */
     }
     assert_int_equal(files, count_own("fd"));
     assert_threads(threads);

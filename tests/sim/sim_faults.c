@@ -189,7 +189,7 @@ void sim_plan_faults(sim *s)
                });
     if (sim_draw(s, 8) != 0)
         return;
-    /* Ctrl-C reaches the servers one after the other, or only one. */
+    /* Ctrl-C reaches the servers in turn, or only one. */
     int64_t at = (int64_t)sim_draw(s, 4000) * MS_NS;
     int32_t only = (int32_t)sim_draw(s, 2 * (uint32_t)s->servers);
     for (int32_t j = 0; j < s->servers; j++)
@@ -235,9 +235,9 @@ void sim_thaw_server(sim *s, int32_t index, int32_t life)
     server->slept_ns += s->now_ns - server->frozen_ns;
 }
 
-/* A worker computes for ever, as its heartbeats say: not in its first step,
- * before which they say that it waits.  The chief does not: without it no
- * worker continues. */
+/* A worker computes forever, by its heartbeats: not in its first step, before
+ * which they report that it waits.  The chief does not: without it no worker
+ * continues. */
 void sim_stick(sim *s, int32_t worker)
 {
     sim_worker *w = &s->worker[worker];

@@ -29,7 +29,7 @@
 #define SIM_NODES     (SIM_TASKS + SIM_SERVERS)
 #define SIM_PUSHES    1024    /* of a worker, in all its lives */
 #define SIM_BATCHES   4       /* asked for and not used up */
-#define SIM_INTRUDER  2000000 /* a peer that is none */
+#define SIM_INTRUDER  2000000 /* an invalid peer */
 #define SIM_JOIN_MS   60000   /* --join-timeout, --rejoin-timeout */
 #define MS_NS         INT64_C(1000000)
 
@@ -89,7 +89,7 @@ typedef struct sim_batch {
 typedef struct sim_push {
     sim_batch batch;
     uint32_t generation;
-    int32_t life; /* of server 0: a new one may count generations anew */
+    int32_t life; /* of server 0: a new one may restart its generations */
     bool applied, dropped; /* the worker received this */
 } sim_push;
 
@@ -135,10 +135,10 @@ typedef struct sim_worker {
     int64_t positions[SIM_STEPS + 1];
     uint32_t generation; /* of that */
     int32_t told;        /* dense, async: applied, as server 0 says; or 0 */
-    int32_t open_push; /* keyed, async: its outcome was not told; 0: none... */
-    bool unsure;       /* ... or will not be: a share was asked for since */
-    /* What it was told of its gradients, in all lives, by the present life of
-     * server 0 since the servers last rolled back. */
+    int32_t open_push;   /* keyed, async: its outcome is unknown; 0: none... */
+    bool unsure;         /* ... or will not be: a share was asked for since */
+    /* The outcomes of its gradients, in all lives, as received from the present
+     * life of server 0 since the servers last rolled back. */
     uint32_t told_life, told_generation;
     int64_t applied, dropped;
     sim_push pushes[SIM_PUSHES];
@@ -228,7 +228,7 @@ typedef struct sim {
     sim_clock clock[SIM_NODES];
 
     bool interrupted; /* from now on no task is restarted */
-    bool worker_left; /* ... who was gone */
+    bool worker_left; /* ... that was gone */
     int64_t now_ns;
     uint64_t state;   /* of all workers, as one number... */
     int64_t moved_ns; /* ... and when it became that */
@@ -246,7 +246,7 @@ typedef struct sim {
         sim_checkpoint making;
         sim_checkpoint kept[SIM_KEPT]; /* newest first */
     } disk;
-    /* Who shares the data from a step on, as workers were told (D1). */
+    /* Which workers share the data from a step on, as sent to workers (D1). */
     struct {
         uint32_t generation; /* 0: not requested */
         int32_t life;        /* of server 0 */
@@ -288,7 +288,7 @@ void sim_check_end(sim *s);
 /* sim_ledger.c */
 /* Look what changed in a server's parameters: whole gradients, each once. */
 void sim_note(sim *s, sim_server *server);
-/* async: gradient `n` of a worker, which tells it from all others. */
+/* async: gradient `n` of a worker, which differs from all others. */
 void sim_stamp(const sim *s, int32_t worker, int32_t n, float *grad);
 /* A commit is done: what became of a push. */
 void sim_note_commit(sim_worker *w);

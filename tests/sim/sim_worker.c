@@ -349,7 +349,7 @@ static void check_deal(sim_worker *w, int64_t step)
     if (core == NULL || pl_ps_core_look(core, 0).generation != generation ||
         pl_ps_core_look(core, 0).step > step ||
         pl_ps_core_look(core, 0).step < step - early)
-        return; /* the job went on without it */
+        return; /* the job continued without it */
     if (deal->step > step)
         sim_broken(
             s, "deal D4: worker %d is told of a deal of step %lld at step %lld",

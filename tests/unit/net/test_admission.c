@@ -235,7 +235,7 @@ static void admission_needs_the_key_of_the_task_itself(void **state)
     bool ready;
     int fd = wire_connect(pl_endpoint_address(server));
     assert_ok(pl_handshake_begin(&handshake, &config, hello));
-    hello[12] = 1; /* worker 1, says who proves to be worker 0 */
+    hello[12] = 1; /* claims worker 1, proves worker 0 */
     memcpy(handshake.said[0], hello, sizeof hello);
     wire_send(fd, hello, sizeof hello);
     assert_true(wire_read(server, fd, answer, sizeof answer));

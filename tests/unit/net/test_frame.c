@@ -55,7 +55,7 @@ static void frame_reads_what_was_written(void **state)
     assert_int_equal(sample.payload_bytes, read.payload_bytes);
 }
 
-/* Read `golden` with one byte changed and `payload` bytes behind it. */
+/* Read `golden` with one byte changed and `payload` bytes after it. */
 static pl_status read_changed(size_t at, uint8_t value, size_t payload)
 {
     uint8_t bytes[PL_FRAME_BYTES];

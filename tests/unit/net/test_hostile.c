@@ -52,7 +52,7 @@ static int log_restore(void **state)
     return 0;
 }
 
-/* Serve until so many messages were refused. */
+/* Serve until this many messages were refused. */
 static void serve_until_refused(pl_endpoint *server, int64_t count)
 {
     pl_message none;
@@ -166,7 +166,7 @@ static void hostile_frames_are_refused_and_named_once(void **state)
     assert_non_null(strstr(log->last, "PLN1"));
     assert_non_null(strstr(log->last, "127.0.0.1:"));
     wire_message(foreign, "", 0);
-    wire_message(foreign, good, PL_FRAME_BYTES); /* its payload is not there */
+    wire_message(foreign, good, PL_FRAME_BYTES); /* its payload is missing */
     wire_message(foreign, good, PL_FRAME_BYTES + 5);
     serve_until_refused(server, 4);
     assert_int_equal(1, log->lines);

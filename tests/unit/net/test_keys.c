@@ -173,7 +173,7 @@ static void secret_files_of_others_are_refused(void **state)
     }
 }
 
-static void secret_files_that_are_none_are_refused(void **state)
+static void secret_files_that_are_not_files_are_refused(void **state)
 {
     const char *pipe_path = test_path(*state, "pipe");
     pl_secret secret;
@@ -220,5 +220,5 @@ UNIT_TESTS(cmocka_unit_test(keys_derivation_never_changes),
            TEST_IN_FOLDER(secret_files_hold_what_was_written),
            TEST_IN_FOLDER(secret_files_are_never_replaced),
            TEST_IN_FOLDER(secret_files_of_others_are_refused),
-           TEST_IN_FOLDER(secret_files_that_are_none_are_refused),
+           TEST_IN_FOLDER(secret_files_that_are_not_files_are_refused),
            cmocka_unit_test(secret_files_that_are_wrong_are_not_quoted))

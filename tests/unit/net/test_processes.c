@@ -7,8 +7,8 @@
 #include "net/tcp/owner.h"
 #include "net/tcp/tcp.h"
 
-/* A free port, as an address.  It is none that the system gives to who asks
- * for any: nobody takes it while no server has it. */
+/* A free port, as an address.  It is outside of the system's ephemeral range:
+ * no other program takes it while no server has it. */
 static void free_address(char out[64])
 {
     int port;

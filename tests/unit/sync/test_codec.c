@@ -344,7 +344,7 @@ static void ring_sums_parameters_exactly_with_any_codec(void **state)
 typedef struct letter {
     pl_frame frame;
     const void *payload; /* as it was given */
-    void *copy;          /* of what is not lasting; else NULL */
+    void *copy;          /* of a payload that is not lasting; or NULL */
 } letter;
 
 typedef struct pair {

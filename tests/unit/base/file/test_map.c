@@ -15,7 +15,7 @@ static size_t page(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* A file of so many pages full of sevens, but for the last two bytes. */
+/* A file of PAGES pages full of sevens, except for the last two bytes. */
 static const char *make_file(const char *folder)
 {
     const char *path = test_path(folder, "a");
@@ -55,7 +55,7 @@ static void a_truncated_file_is_reported_without_a_crash(void **state)
     assert_ok(pl_map_copy(&map, map.bytes - 1, &last, 1));
     assert_int_equal('7', last);
     assert_int_equal(0, truncate(path, 100));
-    assert_true(pl_map_intact(&map)); /* nobody looked */
+    assert_true(pl_map_intact(&map)); /* not checked yet */
     assert_int_equal('7', map.data[99]);
     assert_int_equal(0, map.data[map.bytes - 1]);
     assert_int_equal(0, map.data[page()]);

@@ -227,7 +227,7 @@ static void metrics_deliver_histograms_in_order(void **state)
                              &(pl_metrics_histogram) { .group = "lost" });
     assert_true(pl_mem_fail_off());
     assert_int_equal(3000 - 1024 + 1, pl_metrics_dropped(metrics));
-    pl_metrics_free(metrics); /* with those that nobody took */
+    pl_metrics_free(metrics); /* with those that were not taken */
 }
 
 UNIT_TESTS(cmocka_unit_test(metrics_new_survives_each_failed_allocation),

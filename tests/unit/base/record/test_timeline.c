@@ -40,7 +40,7 @@ static void timeline_has_the_events_of_all_tasks(void **state)
     pl_timeline *other = open_timeline(*state, "worker 1", true);
     put(chief, PL_EVENT_START, 0);
     put(chief, PL_EVENT_CHECKPOINT, 5);
-    put(other, PL_EVENT_CHECKPOINT, 5); /* the chief's to tell */
+    put(other, PL_EVENT_CHECKPOINT, 5); /* only the chief records these */
     put(other, PL_EVENT_TEST, 7);
     put(other, PL_EVENT_ROLLBACK, 5);
     pl_run_event lost = pl_run_event_of(PL_EVENT_LOST);

@@ -101,7 +101,7 @@ static void member_that_missed_its_roll_joins_again(void **state)
     members_free(net);
 }
 
-/* member M2: a coordinator's new process goes on counting where the old one
+/* member M2: a coordinator's new process continues counting where the old one
  * was. */
 static void member_generations_rise_over_coordinators(void **state)
 {

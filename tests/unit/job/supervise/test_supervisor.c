@@ -116,8 +116,8 @@ enum {
     OTHER
 };
 
-/* The chief ends when the other has reported: who is told to end first need
- * not. */
+/* The chief ends when the other has reported: a task that is asked to end first
+ * need not report. */
 static void release_when_reported(job *j, const pl_job_task *tasks, int count)
 {
     (void)count;

@@ -473,8 +473,8 @@ static int push_and_die(void *arg)
     return pl_endpoint_shared(client, 0) ? 0 : 1;
 }
 
-/* After so many deaths: as many descriptors as `files` again, sooner or later
- * (connections of the dead go when the transport sees to it). */
+/* After this many deaths: as many descriptors as `files` again, sooner or later
+ * (the transport closes connections of the dead). */
 static void wait_for_files(pl_endpoint *server, int files)
 {
     pl_deadline soon = net_soon();
@@ -506,7 +506,7 @@ static int let_many_die(void *arg)
 }
 
 /* They are not dropped: a server does not know which of its peers is gone. */
-static void shared_a_thousand_deaths_leave_what_ten_do(void **state)
+static void shared_a_thousand_deaths_leave_no_more_than_ten(void **state)
 {
     (void)state;
     NET_SKIP_FORKS();
@@ -620,7 +620,7 @@ static void shared_memory_between_processes_keeps_the_order(void **state)
     cmocka_unit_test_setup_teardown(name, couple_make, couple_free)
 UNIT_TESTS(TEST(shared_payloads_in_an_area_are_not_moved),
            TEST(shared_payloads_stay_while_they_are_held),
-           cmocka_unit_test(shared_a_thousand_deaths_leave_what_ten_do),
+           cmocka_unit_test(shared_a_thousand_deaths_leave_no_more_than_ten),
            TEST(shared_small_payloads_are_copied),
            TEST(shared_large_payloads_outside_go_over_tcp),
            TEST(shared_rings_overflow_into_tcp),

@@ -73,7 +73,7 @@ static void runs_are_overlaid(void **state)
     pl_buffer_close(&body);
 }
 
-/* A run without a summary, last written so many seconds ago. */
+/* A run without a summary, last written this many seconds ago. */
 static void write_silent(const char *folder, const char *name,
                          const char *since, time_t seconds)
 {

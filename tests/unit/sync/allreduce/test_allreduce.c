@@ -503,7 +503,7 @@ static void allreduce_names_the_setting_that_differs(void **state)
 
 /* A chief that is new finds parameters, step and bucket size in the
  * checkpoint. */
-static void allreduce_goes_on_from_a_checkpoint(void **state)
+static void allreduce_resumes_from_a_checkpoint(void **state)
 {
     const char *folder = *state;
     job calm = { .workers = 2, .optim = { .name = "momentum" } };
@@ -619,7 +619,7 @@ static void local_steps_continue_after_a_loss_with_the_same_bits(void **state)
 }
 
 /* An interrupt counts at the end of the round, where a checkpoint is exact. */
-static void local_steps_go_on_from_a_checkpoint(void **state)
+static void local_steps_resume_from_a_checkpoint(void **state)
 {
     const char *folder = *state;
     job calm = outer_job(NULL), first = outer_job(folder);
@@ -690,7 +690,7 @@ UNIT_TESTS(
     cmocka_unit_test(local_steps_end_in_the_mean),
     cmocka_unit_test(local_steps_exchange_once_a_round),
     cmocka_unit_test(local_steps_continue_after_a_loss_with_the_same_bits),
-    TEST_IN_FOLDER(local_steps_go_on_from_a_checkpoint),
+    TEST_IN_FOLDER(local_steps_resume_from_a_checkpoint),
     cmocka_unit_test(local_steps_are_tested_between_rounds),
     cmocka_unit_test(factors_have_the_bits_of_micro_batches),
     cmocka_unit_test(products_are_formed_while_the_rest_is_under_way),
@@ -698,5 +698,5 @@ UNIT_TESTS(
     cmocka_unit_test(factors_are_not_used_where_products_may_differ),
     cmocka_unit_test(allreduce_compares_at_each_test),
     cmocka_unit_test(allreduce_names_the_setting_that_differs),
-    TEST_IN_FOLDER(allreduce_goes_on_from_a_checkpoint),
+    TEST_IN_FOLDER(allreduce_resumes_from_a_checkpoint),
     cmocka_unit_test(allreduce_sync_new_survives_each_failed_allocation))

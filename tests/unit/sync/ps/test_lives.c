@@ -268,7 +268,7 @@ static void ps_lives_requests_before_a_join_are_void(void **state)
 }
 
 /* A worker that was done is not restarted; a job that is rolled back then
- * goes on without it, or names the missing worker. */
+ * continues without it, or names the missing worker. */
 static void ps_lives_rolled_back_job_may_continue_without_one(void **state)
 {
     (void)state;

@@ -377,7 +377,7 @@ static void interrupt_before_joins(void *context, int64_t step)
         atomic_store((atomic_bool *)context, true);
 }
 
-/* A server that was restarted when the workers had gone is told to end by its
+/* A server that was restarted when the workers had ended gets the end from its
  * supervisor, which `step` asks. */
 static void ps_network_a_server_without_workers_can_be_ended(void **state)
 {

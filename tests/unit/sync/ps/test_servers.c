@@ -736,7 +736,7 @@ static void ps_servers_lost_server_is_needed_until_the_chief_left(void **state)
     }
 }
 
-/* One that comes back when all is done would wait for its part for ever. */
+/* One that comes back when all is done would wait forever for its part. */
 static void ps_servers_late_worker_does_not_wait_for_a_lost_one(void **state)
 {
     (void)state;

@@ -60,7 +60,7 @@ typedef struct worker {
     todo next;
     pl_key_batch batches[2];
     pl_key_batch look; /* of a test between two gradients... */
-    uint32_t looks;    /* ... so many batches of it are to come */
+    uint32_t looks;    /* ... remaining batches of it */
     float grad[KEYS + 1];
     int64_t step; /* of the current batch */
     int at;       /* whose batch that is */
@@ -245,7 +245,7 @@ static void go_on(world *w, int32_t index)
         break;
     case TO_FILL:
         pl_ps_client_fill(k->client, 0, TEXT);
-        k->next = TO_STOP; /* then ask, whatever it said when we joined */
+        k->next = TO_STOP; /* then ask, whatever its welcome was */
         break;
     case TO_STOP:
     case TO_ASK: {
@@ -481,7 +481,7 @@ static void restarted_workers_change_no_bit(void **state)
     }
 }
 
-/* In its own order, but each gradient once: the counts tell. */
+/* In its own order, but each gradient once, by the counts. */
 static void async_applies_each_gradient_once(void **state)
 {
     (void)state;

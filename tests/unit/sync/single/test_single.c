@@ -86,7 +86,7 @@ static void single_updates_the_same_bits_by_ranges_and_by_commit(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-/* A resumed run goes on with the number of its step: Adam and the warm-up
+/* A resumed run continues the number of its step: Adam and the warm-up
  * depend on it. */
 static void single_continues_counting_where_it_joins(void **state)
 {

@@ -119,8 +119,8 @@ static void course_asks_for_a_share_where_an_epoch_ends(void **state)
     assert_int_equal(PER_EPOCH + 1, c.own);
 }
 
-/* Keyed parameters: a commit tells of the gradient before, so the last one of
- * an epoch is counted before it is known that it was dropped. */
+/* Keyed parameters: a commit has the outcome of the gradient before, so the
+ * last one of an epoch is counted before it is known that it was dropped. */
 static void course_returns_to_the_count_of_the_share(void **state)
 {
     (void)state;

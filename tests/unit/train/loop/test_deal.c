@@ -7,7 +7,7 @@
 #define BATCH    5
 #define EXAMPLES 240 /* 12 steps of 4 workers, 16 of 3 */
 
-/* A job in lock step: who makes steps, and what each reads. */
+/* A job in lock step: which workers make steps, and what each reads. */
 typedef struct job {
     pl_dataset *data;
     pl_deal deal, next;

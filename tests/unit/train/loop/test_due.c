@@ -28,8 +28,8 @@ static void due_counts_steps(void **state)
     const pl_every three = { PL_EVERY_STEPS, 3 }, one = { PL_EVERY_STEPS, 1 };
     assert_string_equal("3 6 9", steps_of(three, pace, 0, 10));
     assert_string_equal("1 2 3", steps_of(one, pace, 0, 3));
-    /* A resumed run goes on in the same rhythm; what was due where it stands
-     * is over. */
+    /* A resumed run keeps the same interval; what was due at its step is over.
+     */
     assert_string_equal("6 9", steps_of(three, pace, 3, 10));
     assert_string_equal("6 9", steps_of(three, pace, 4, 10));
     assert_string_equal("6 9", steps_of(three, pace, 5, 10));

@@ -344,7 +344,7 @@ static void loop_stops_when_the_loss_is_nan(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-/* No loss tells of the last update; the checkpoint does. */
+/* No loss shows the last update; the checkpoint does. */
 static void loop_whose_last_update_is_not_finite_fails(void **state)
 {
     rig r;

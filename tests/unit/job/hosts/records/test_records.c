@@ -212,7 +212,7 @@ static void resumed_run_gets_the_newest_checkpoint(void **state)
     close_ends(&e);
 }
 
-static void skipped_table_goes_on_where_it_ended(void **state)
+static void skipped_table_continues_where_it_ended(void **state)
 {
     ends e;
     open_ends(&e, *state, false);
@@ -242,7 +242,7 @@ static void table_of_a_host_of_the_same_name_gets_a_number(void **state)
     close_ends(&e);
 }
 
-static void sink_refuses_what_is_not_the_next(void **state)
+static void sink_refuses_messages_out_of_order(void **state)
 {
     ends e;
     open_ends(&e, *state, false);
@@ -289,6 +289,6 @@ UNIT_TESTS(cmocka_unit_test(only_listed_files_are_records),
            TEST_IN_FOLDER(whole_file_is_sent_again_when_it_was_replaced),
            TEST_IN_FOLDER(checkpoint_comes_complete_and_goes),
            TEST_IN_FOLDER(resumed_run_gets_the_newest_checkpoint),
-           TEST_IN_FOLDER(skipped_table_goes_on_where_it_ended),
+           TEST_IN_FOLDER(skipped_table_continues_where_it_ended),
            TEST_IN_FOLDER(table_of_a_host_of_the_same_name_gets_a_number),
-           TEST_IN_FOLDER(sink_refuses_what_is_not_the_next))
+           TEST_IN_FOLDER(sink_refuses_messages_out_of_order))

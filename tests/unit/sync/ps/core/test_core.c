@@ -176,7 +176,7 @@ static void ps_core_wrong_shapes_are_refused(void **state)
         ps_quiet(rig);
     }
     assert_int_equal(0, ps_look(rig, 0).step);
-    ps_push(rig, 0, 0, -1.0f); /* and it goes on */
+    ps_push(rig, 0, 0, -1.0f); /* and it continues */
     ps_answer_of(rig, 0, 0, 1, 1.0f);
     ps_close(rig);
 }

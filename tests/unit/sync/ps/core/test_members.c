@@ -77,7 +77,7 @@ static void ps_members_invalid_joins_are_refused(void **state)
           "000000000000002a" },
     };
     ps_rig *rig = ps_open((pl_ps_core_opts) { 0 }, "sgd");
-    join_as(rig, 31, /* the chief tells the number of the job */
+    join_as(rig, 31, /* the chief provides the number of the job */
             "{\"role\": \"worker\", \"index\": 0, \"job\": "
             "\"000000000000002a\"}");
     ps_expect(rig, 31, PL_FRAME_WELCOME);
@@ -340,7 +340,7 @@ static void ps_members_abort_ends_the_job_at_once(void **state)
     }
 }
 
-static void ps_members_continue_goes_on_without_a_worker(void **state)
+static void ps_members_continue_mode_proceeds_without_a_worker(void **state)
 {
     (void)state;
     ps_rig *rig = ps_start(
@@ -645,7 +645,7 @@ static void ps_members_reports_are_gathered_for_the_chief(void **state)
     ps_forget(rig);
     ps_say_text(rig, rig->peer[2], ps_request(rig, 2, PL_FRAME_BYE),
                 "{\"steps\": 2}");
-    ps_probe(rig, 2, PL_FRAME_BYE, 0); /* asked too early: it is heard */
+    ps_probe(rig, 2, PL_FRAME_BYE, 0); /* probed early: acknowledged */
     assert_int_equal(PL_ACK_COMPLETE,
                      ps_expect(rig, rig->peer[2], PL_FRAME_ACK)->frame.flags);
     ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE),
@@ -690,7 +690,7 @@ static void ps_members_early_interrupt_is_no_failure(void **state)
     ps_close(rig);
 }
 
-/* Settings do not tell how large the data make a model. */
+/* Settings do not show how large the data make a model. */
 static void ps_members_join_of_another_size_is_refused(void **state)
 {
     (void)state;
@@ -769,7 +769,7 @@ UNIT_TESTS(
     cmocka_unit_test(ps_members_lost_worker_may_come_back),
     cmocka_unit_test(ps_members_wait_ends_at_the_rejoin_timeout),
     cmocka_unit_test(ps_members_abort_ends_the_job_at_once),
-    cmocka_unit_test(ps_members_continue_goes_on_without_a_worker),
+    cmocka_unit_test(ps_members_continue_mode_proceeds_without_a_worker),
     cmocka_unit_test(ps_members_chief_is_waited_for_also_in_continue),
     cmocka_unit_test(ps_members_supervised_ssp_waits_for_a_lost_worker),
     cmocka_unit_test(ps_members_lost_ssp_worker_keeps_pace_when_it_is_back),

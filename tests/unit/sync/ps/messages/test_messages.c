@@ -233,7 +233,7 @@ static void ps_messages_of_servers_survive_the_wire(void **state)
     message = sent(pl_ps_saved_encode(&saved), NULL);
     assert_true(pl_ps_saved_decode(&saved_out, &message));
     assert_same(pl_ps_saved_encode(&saved), pl_ps_saved_encode(&saved_out));
-    message.frame.flags = PL_SAVED_WRITING; /* a part that is told of is not */
+    message.frame.flags = PL_SAVED_WRITING; /* a reported part is not */
     assert_true(pl_ps_saved_decode(&saved_out, &message));
     assert_int_equal(PL_SAVED_FAILED, saved_out.outcome);
     message.frame.value[1] = -1;

@@ -491,7 +491,7 @@ static void freeze(ps_rig *rig)
 }
 
 /* I6: three gradients are granted, so the first worker that pushes waits; the
- * chief gets the parameters of the test's step, and no other goes on before
+ * chief gets the parameters of the test's step, and no other continues before
  * its next gradient, however long that takes. */
 static void ps_tests_are_waited_for(void **state)
 {
@@ -575,8 +575,8 @@ static void ps_tests_of_a_finished_chief_block_no_worker(void **state)
     ps_close(rig);
 }
 
-/* ssp, C4: the chief is as far ahead as it may be and waits for worker 2,
- * which goes on past the test's step. */
+/* ssp, C4: the chief is as far ahead as it may be and waits for worker 2, which
+ * continues past the test's step. */
 static void ps_tests_block_no_worker_that_the_chief_waits_for(void **state)
 {
     (void)state;

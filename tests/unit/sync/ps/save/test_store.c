@@ -290,7 +290,7 @@ static void ps_store_learns_one_run_folder(void **state)
     fill(&r, 1);
     make_plan(&r, good, 3);
     assert_int_equal(PL_SAVED_GOOD, store_all(&r).outcome);
-    pl_ps_store_free(r.store); /* another process goes on */
+    pl_ps_store_free(r.store); /* another process continues */
     assert_ok(open_store(&r));
     for (int64_t step = 7; step <= 9; step++) {
         if (step > 7)
@@ -303,7 +303,8 @@ static void ps_store_learns_one_run_folder(void **state)
     assert_false(pl_file_exists(test_path(good, "step-0000000008")));
     make_plan(&r, good, 9); /* it is complete */
     assert_refused(store_all(&r), "it is not replaced");
-    /* Another folder, also one it might have learned, is none any more. */
+    /* Another folder, also one it might have learned, is refused from now on.
+     */
     static const char *const wrong[][2] = {
         { "runs/b/checkpoints", "and nowhere else" },
         { "elsewhere/a/checkpoints", "without --run" },
