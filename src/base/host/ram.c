@@ -30,8 +30,7 @@ static void ask_machine(pl_ram *ram, const char *root)
         at_most(ram, kib * 1024, "the machine");
 }
 
-/* One group: its limit, less what is used, except files that can be read
- * again. */
+/* One group: its limit less its use, where cached files do not count. */
 static void ask_group(pl_ram *ram, const char *folder)
 {
     char path[PATH_MAX + 32];

@@ -39,7 +39,8 @@ static size_t character(const char *text, uint32_t *code)
     return fits ? bytes : 0;
 }
 
-/* What a terminal obeys or a reader of lines takes for an end of line. */
+/* A character that a terminal interprets or a line reader takes for a line
+ * end. */
 static bool is_control(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 ||
