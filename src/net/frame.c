@@ -99,8 +99,8 @@ static pl_status check_head(const uint8_t *in, size_t size)
     return PL_OK;
 }
 
-/* Does the length agree with what came?  What is in the payload is known to
- * those who decode the kind. */
+/* Does the length match the bytes received?  The payload's content is checked
+ * by the decoder of its kind. */
 static pl_status check_size(const pl_frame *frame, size_t payload_bytes)
 {
     const char *kind = pl_frame_kind_text(frame->kind);

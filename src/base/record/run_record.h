@@ -31,10 +31,10 @@ typedef struct pl_run_record {
     pl_run_size *example; /* sizes of an example */
     size_t example_rank;  /* 0: not known */
     int64_t numbering;    /* of sparse ids; 0: unchanged */
-    const pl_json
-        *input; /* from training data, for reading other data; NULL: none */
-    int32_t classes;  /* 0: not known */
-    int64_t end_step; /* at which it ends; 0: not known */
+    const pl_json *input; /* how to read other data, from training; NULL:
+                             nothing */
+    int32_t classes;      /* 0: not known */
+    int64_t end_step;     /* at which it ends; 0: not known */
     bool has_machine;
     pl_run_machine machine;
 
