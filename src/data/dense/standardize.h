@@ -11,8 +11,8 @@
 #include "data/dataset.h"
 #include "data/dense/encoding.h"
 
-/* Replace *out, which is taken where this succeeds, by one whose features are
- * float32 in memory.  What `encoding` does not say yet is learned. */
+/* Replace *out, which is owned by the new set on success, by one whose features
+ * are float32 in memory.  Values missing in `encoding` are learned. */
 pl_status pl_standardize(pl_dataset **out, pl_encoding *encoding) PL_MUST_CHECK;
 
 #endif
