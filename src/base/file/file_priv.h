@@ -33,7 +33,7 @@ const char *pl_file_last_name(const char *path);
 /* Flush the folder that holds `path`, so that its new name is durable. */
 pl_status pl_file_flush_folder_of(const char *path) PL_MUST_CHECK;
 
-/* Where an output that a user named goes. */
+/* The resolved target of an output that a user named. */
 typedef struct pl_output {
     char *path;  /* with all links followed */
     int file;    /* write to this directly; -1: replace `path` */

@@ -16,9 +16,8 @@ typedef struct pl_ram {
     bool address_space; /* it limits addresses: stacks count, too */
 } pl_ram;
 
-/* The least of what the machine has free (MemAvailable), of the cgroup (v2)
- * this process is in and those above it, and of its address space
- * (RLIMIT_AS). */
+/* The least memory left by the machine (MemAvailable), by the cgroup (v2) of
+ * this process and its ancestors, and by its address space (RLIMIT_AS). */
 pl_ram pl_ram_available(void);
 
 /* The same from files under `root` instead of /, and an address space of

@@ -45,9 +45,9 @@ typedef enum pl_field_when {
     PL_WHEN_ALWAYS, /* required */
     PL_WHEN_KNOWN,  /* always written; older files lack it */
     PL_WHEN_SET,    /* written unless it has the value of a missing one */
-    PL_WHEN_GIVEN,  /* written when the bool at `given` is true, else left out
-                       or, with or_null, null; reading sets the bool.  Several
-                       fields may share one. */
+    PL_WHEN_GIVEN,  /* written when the bool at `given` is true, otherwise left
+                       out or, with or_null, null; reading sets the bool.
+                       Several fields may share one. */
 } pl_field_when;
 
 typedef struct pl_field {

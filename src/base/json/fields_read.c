@@ -1,8 +1,8 @@
 /* fields_read.c - JSON to a struct, every value checked against its table.
  *
- * Decides what a missing value reads as, what is refused and with which
- * sentence.  Input from a file or a peer cannot make it allocate more entries
- * than a table allows. */
+ * Decides the value of a missing field, what is refused and with which message.
+ * Input from a file or a peer cannot make it allocate more entries than a table
+ * allows. */
 #include "base/json/fields.h"
 
 #include "base/assert.h"

@@ -25,8 +25,8 @@ void pl_param_choices_text(const char *choices, char *text, size_t room);
 const char *pl_param_value_name(const pl_param *param);
 
 /* The default as one would type it, "the model's" where that is not known, or
- * "": there is none, or the help says it.  `target` may be NULL.  Points to a
- * constant or into `text`. */
+ * "" when there is none or the help states it.  `target` may be NULL.  Points
+ * to a constant or into `text`. */
 const char *pl_param_default_text(const pl_param *param, const void *target,
                                   char *text, size_t room);
 

@@ -43,9 +43,10 @@ struct pl_metrics {
     char *names[PL_METRICS_TAGS];
     pl_timeline *timeline;
     pl_mutex lock;
-    pl_metrics_histogram *waiting[HISTOGRAMS]; /* guarded by lock, as those: */
+    /* Guarded by lock: */
+    pl_metrics_histogram *waiting[HISTOGRAMS];
     uint32_t first, waits;
-    pl_epoch epochs[PL_METRICS_EPOCHS]; /* guarded by lock, as those: */
+    pl_epoch epochs[PL_METRICS_EPOCHS];
     uint64_t epochs_put, epochs_taken;
 };
 

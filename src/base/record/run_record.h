@@ -1,4 +1,4 @@
-/* run_record.h - run.json, what a run was started with: a struct and its field
+/* run_record.h - run.json, the configuration of a run: a struct and its field
  * table.
  *
  * app writes it at the start of a run, observe and a resume read it.

@@ -19,7 +19,7 @@ typedef enum pl_event_kind {
     PL_EVENT_ROLLBACK,   /* the job rolled back: step, from */
     PL_EVENT_CHECKPOINT, /* of a step, begun */
     PL_EVENT_TEST,       /* of a step: test_loss, test_accuracy */
-    PL_EVENT_WARNING,    /* of a step: what is wrong */
+    PL_EVENT_WARNING,    /* of a step: the problem */
 } pl_event_kind;
 
 typedef struct pl_run_event {

@@ -21,7 +21,7 @@
 
 /* Write lines; false: they were dropped and counted. */
 bool pl_console_write(const char *text, size_t bytes);
-/* The same, formatted; what is longer than PL_CONSOLE_BYTES is cut. */
+/* The same, formatted; more than PL_CONSOLE_BYTES is cut off. */
 bool pl_console_print(const char *format, ...) PL_PRINTF(1, 2);
 /* A line that is soon redrawn: dropping it loses nothing, so it is not
  * counted. */

@@ -1,5 +1,5 @@
-/* quote.c - decides, for each language we generate, which characters of a
- * foreign text may stand as they are and what the others become.
+/* quote.c - decides, for each output language, which characters of a foreign
+ * text are kept and how the others are escaped.
  *
  * All functions walk the text by UTF-8 characters: a control character is
  * known by its code point, however it is encoded, and a byte that belongs to
