@@ -26,7 +26,7 @@ static pl_status fill_random(void *out, size_t bytes)
     return PL_FAIL(PL_IO, "getrandom: %s", strerror(errno));
 }
 
-/* The transports that the options allow; the connection comes first. */
+/* The transports that the options allow; the connection is first. */
 static void choose_rows(pl_endpoint *e, const pl_transport *wanted)
 {
     e->wanted = wanted;

@@ -59,7 +59,7 @@ typedef struct pl_endpoint_opts {
                                       the only upgrade allowed */
     int32_t peers_max; /* server: connections kept at once; default 1024 */
     const pl_job_keys *keys; /* NULL: no authentication; copied */
-    pl_principal self;       /* with keys: who this is */
+    pl_principal self;       /* with keys: our own identity */
     int32_t server;          /* with keys, client: which ps it connects to... */
     bool to_worker;          /* ... or which worker */
     bool encrypt;            /* with keys: on loopback, too; both ends alike */

@@ -1,6 +1,5 @@
-/* The bytes of the header that opens every message: where each field lies, and
- * which headers are refused (docs/formats/wire.md).  Payloads are opaque
- * here. */
+/* The bytes of the header of every message: the offset of each field, and which
+ * headers are refused (docs/formats/wire.md).  Payloads are opaque here. */
 #include "net/frame.h"
 
 #include "base/assert.h"
@@ -10,7 +9,7 @@
 
 static const uint8_t magic[4] = { 'P', 'L', 'N', '1' };
 
-/* Where each field lies; docs/formats/wire.md is the same table. */
+/* The offset of each field; docs/formats/wire.md has the same table. */
 enum {
     AT_VERSION = 4,
     AT_KIND = 6,

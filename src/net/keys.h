@@ -53,7 +53,8 @@ pl_status pl_secret_make(pl_secret *out) PL_MUST_CHECK;
 void pl_secret_text(const pl_secret *secret, char out[PL_SECRET_TEXT]);
 pl_status pl_secret_parse(pl_secret *out, const char *text) PL_MUST_CHECK;
 
-/* A key file: readable by its owner alone, never over an existing one. */
+/* A key file: readable only by its owner; an existing file is never
+ * overwritten. */
 pl_status pl_secret_write(const pl_secret *secret,
                           const char *path) PL_MUST_CHECK;
 /* The same into an open file, which `path` names in messages. */

@@ -29,7 +29,7 @@ typedef struct pl_probe_result {
 } pl_probe_result;
 
 /* Measure the link to a probe for `ms`.  PL_IO: it cannot be reached, with the
- * reason; PL_PEER: something else listens there. */
+ * reason; PL_PEER: the listener is not a probe. */
 pl_status pl_probe_measure(pl_probe_result *out, const char *address,
                            const char *token, int64_t ms) PL_MUST_CHECK;
 

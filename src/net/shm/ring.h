@@ -18,7 +18,7 @@
 #define PL_RING_SLOTS  512 /* powers of 2 */
 #define PL_RING_INLINE 65536
 
-/* Where a payload lies. */
+/* The place of a payload. */
 enum {
     PL_PAYLOAD_NONE,
     PL_PAYLOAD_INLINE,

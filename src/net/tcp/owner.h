@@ -1,6 +1,6 @@
 /* owner.h - the user at the other end of a connection within this host.
  *
- * The kernel is asked for the owner of the peer's socket, by exactly the two
+ * The kernel is queried for the owner of the peer's socket, by the two
  * addresses of the connection.
  *
  * Threads: any. */
