@@ -1,6 +1,6 @@
-/* Which rows of a set in memory make up a batch: those at the batch's positions
- * in the permutation of the epoch.  Only the place of the next batch is stored,
- * so a reader can start anywhere. */
+/* Selects the rows of a batch of a set in memory: those at the batch's
+ * positions in the permutation of the epoch.  Only the place of the next batch
+ * is stored, so a reader can start anywhere. */
 #include "data/shuffle.h"
 
 #include "base/assert.h"

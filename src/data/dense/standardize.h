@@ -1,8 +1,8 @@
 /* standardize.h - a dense set with mean 0 and deviation 1.
  *
- * A table has a mean and a deviation for each feature, images have one for
- * each channel.  They are those of the training examples, kept in the encoding;
- * a feature that never changes is only shifted.
+ * A table has a mean and a deviation for each feature, images have one for each
+ * channel.  They are computed from the training examples and kept in the
+ * encoding; a feature that never changes is only shifted.
  *
  * Threads: any. */
 #ifndef PL_DATA_DENSE_STANDARDIZE_H

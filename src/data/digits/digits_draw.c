@@ -37,7 +37,7 @@
 #define PEN_LEAST 24   /* radius in UNITs */
 #define PEN_MOST  56
 #define EDGE      20 /* UNITs on either side of the radius that fade */
-#define NOISE     48 /* of 256: what a pixel may lose */
+#define NOISE     48 /* of 256: the most that a pixel loses */
 
 typedef struct point {
     int32_t x, y;

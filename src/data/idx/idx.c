@@ -115,8 +115,8 @@ static pl_status open_plain(pl_idx *idx, const uint8_t *bytes, size_t count)
     return PL_OK;
 }
 
-/* Unpack until `count` bytes are written or the stream ends; the number
- * written goes to *written, whether it ended to *ended. */
+/* Unpack until `count` bytes are written or the stream ends; sets *written to
+ * the number written and *ended to whether it ended. */
 static pl_status unpack(z_stream *stream, uint8_t *out, size_t count,
                         size_t *written, bool *ended)
 {

@@ -252,7 +252,8 @@ static pl_status finish(pl_dataset **out, pl_dense_parts *parts,
     return pl_context(status, "%s:%s", kind, place);
 }
 
-/* Files are named with a comma, or are files; all else is a folder. */
+/* A place with a comma, or one that is a file, names files; any other is a
+ * folder. */
 static bool names_files(const char *place)
 {
     struct stat info;

@@ -51,7 +51,7 @@ static pl_status copy_array(pl_data *data, const void *array, int64_t count,
 {
     void *copy = pl_mem_alloc_aligned((size_t)count, size);
     PL_TRY(pl_mem_check(copy, (size_t)count, size));
-    if (count > 0) /* rows without non-zeros may come without an array */
+    if (count > 0) /* rows without non-zeros may have no array */
         memcpy(copy, array, (size_t)count * size);
     data->copies[data->copy_count++] = copy;
     *out = copy;

@@ -5,7 +5,7 @@
  * log(1 + x), or -log(1 - x) for x < 0; zero and missing are left out.
  * Categories are hashed to the features from 13 on.
  *
- * Integers by bucket: x is put into bucket x up to 2, else into bucket
+ * Integers by bucket: x is put into bucket x up to 2, otherwise into bucket
  * floor(log(x)^2) + 2^32, and (j, bucket) is hashed to all features, like the
  * categories, with value 1; missing ones are left out.
  *

@@ -1,6 +1,6 @@
-/* text.c - what the text formats share: cutting a file into blocks of whole
- * lines, naming line and column of an error, and a fast decimal parser that
- * falls back to strtod when it could round differently. */
+/* text.c - shared code of the text formats: dividing a file into blocks of
+ * whole lines, naming line and column of an error, and a fast decimal parser
+ * that falls back to strtod when it could round differently. */
 #include "data/sparse/formats/text.h"
 
 #include "base/mem.h"

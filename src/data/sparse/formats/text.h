@@ -1,4 +1,4 @@
-/* text.h - what the text formats share: lines, places, numbers.
+/* text.h - shared code of the text formats: lines, places, numbers.
  *
  * A block of text is whole lines, the last one ended by '\n' too, followed by
  * PL_TEXT_PAD bytes that may be read: so a parser finds '\n' before the end and
