@@ -20,7 +20,7 @@ typedef struct ops_work {
 typedef struct ops_case {
     pl_graph *graph;
     pl_exec_state state;
-    int count; /* of nodes, as of all lists */
+    int count; /* of nodes and of the lists below */
     void **data;
     int64_t padded; /* rows of a batch, padded to whole groups of lanes */
     float **workspaces, **scratches;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define BUFFER ((size_t)4 << 20)
-#define HEADER 72 /* as of a frame */
+#define HEADER 72 /* the size of a frame's header */
 
 typedef struct request {
     int64_t count;

@@ -297,7 +297,7 @@ static void wait_until(int64_t at_ns)
         continue;
 }
 
-/* A gradient may be sent when those of all later parameters were. */
+/* A gradient may be sent once those of all later parameters were sent. */
 static pl_status run_step(const rig *r, const profile *p, pl_sync *sync)
 {
     pl_commit committed;
