@@ -4,8 +4,8 @@ shared memory, over TCP and encrypted, the engine mpi, a bare MPI_Allreduce,
 and PyTorch's gloo.
 
 Each round runs every variant once.  Prints a Markdown table: the time of a sum,
-compared with gloo, MPI and a plain TCP connection that moves as many bytes.  See
-bench/README.md.
+compared with gloo, MPI and a plain TCP connection that moves as many bytes.
+See bench/README.md.
 """
 import argparse
 import json
