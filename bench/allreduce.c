@@ -1,8 +1,8 @@
-/* All-reduce of two processes, over each way of the ring, against a plain TCP
- * connection that moves as many bytes: a gradient there and one back.
+/* All-reduce of two processes, over each transport of the ring, against a plain
+ * TCP connection that moves as many bytes: a gradient in each direction.
  *
- * For each way there is a process that is the second worker: the first tells
- * it what to sum and how often.  The ways take turns within every round. */
+ * For each transport a process is the second worker: the first sends it what to
+ * sum and how often.  The transports alternate within every round. */
 #include "sync/allreduce/ring/engine.h"
 
 #include "base/mem.h"
@@ -18,7 +18,7 @@
 
 #define ALEXNET_FLOATS ((int64_t)61100840)
 #define LENET_FLOATS   ((int64_t)61706)
-#define BUCKET_FLOATS  ((int64_t)1 << 20) /* sums under way at once */
+#define BUCKET_FLOATS  ((int64_t)1 << 20) /* of one sum */
 #define RAW_PIECE      ((size_t)1 << 20)
 #define ROUNDS         5
 #define ADDRESS        64
@@ -37,7 +37,7 @@ static const char *const way_names[WAYS] = { "raw TCP", "ring, TCP",
 /* Any secret will do. */
 static const pl_job_keys keys = { .workers = 2 };
 
-/* One of the two workers of a way. */
+/* One of the two workers of a transport. */
 typedef struct rank {
     pl_cluster cluster;
     char *address[2];
@@ -47,9 +47,9 @@ typedef struct rank {
     pl_ranks ranks;
 } rank;
 
-/* What the first tells the second. */
+/* What the first worker sends to the second. */
 typedef struct order {
-    int64_t floats, times; /* 0: go */
+    int64_t floats, times; /* 0: end */
 } order;
 
 static pl_deadline patience(void)
@@ -118,7 +118,7 @@ static pl_status sum(const rank *r, int64_t floats)
     return ops->quiet(r->ring, patience());
 }
 
-/* Both: agree on the order, then carry it out. */
+/* Both workers: agree on the order, then execute it. */
 static pl_status obey(const rank *r, order *o)
 {
     order all[2];
@@ -186,7 +186,7 @@ static pl_status open_ways(ways *w, int64_t floats)
 static void close_ways(ways *w)
 {
     raw_tcp_close(&w->raw);
-    for (int way = WAYS - 1; way >= RAW; way--) { /* they have RAW's socket */
+    for (int way = WAYS - 1; way >= RAW; way--) { /* inherits RAW's socket */
         order end = { 0 };
         bool ended = way == RAW || (w->ranks[way].ring != NULL &&
                                     obey(&w->ranks[way], &end) == PL_OK);

@@ -1,8 +1,8 @@
 /* bench.h - the parts of paceline-bench and what they share.
  *
  * A part measures one thing and prints one or more tables.  `limits` always
- * runs first when a later part states shares of a limit: both come from the
- * same run, because a machine's speed drifts within the hour.
+ * runs first when a later part states shares of a limit, so that both come from
+ * the same run: a machine's speed drifts within the hour.
  *
  * Threads: one; parts use pools of their own. */
 #ifndef BENCH_H
@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-/* What the machine can do, per set of loops in pl_peak_list(). */
+/* Limits of the machine, per set of loops in pl_peak_list(). */
 typedef struct limits {
     double gflops_one, gflops_all; /* multiply-adds, 1 and all threads */
     double cache_gbs;              /* saxpy of 192 KiB, 1 thread */
@@ -41,7 +41,7 @@ pl_status bench_ops(bench *b) PL_MUST_CHECK;
 pl_status bench_layers(bench *b) PL_MUST_CHECK;
 pl_status bench_optim(bench *b) PL_MUST_CHECK;
 pl_status bench_record(bench *b) PL_MUST_CHECK;
-/* Of bench_record; `every_ns`: what each step pays. */
+/* Part of bench_record; `every_ns`: the cost of each step. */
 pl_status bench_record_share(bench *b, double every_ns) PL_MUST_CHECK;
 pl_status bench_reader(bench *b) PL_MUST_CHECK;
 pl_status bench_sparse_files(bench *b) PL_MUST_CHECK; /* of bench_reader */
@@ -51,17 +51,17 @@ pl_status bench_train(bench *b) PL_MUST_CHECK;
 pl_status bench_sparse(bench *b) PL_MUST_CHECK;
 pl_status bench_alexnet(bench *b) PL_MUST_CHECK;
 
-/* Measure without printing what a part needs, once. */
+/* Measure the limits that a part needs, once, without printing them. */
 pl_status bench_need_cpu_limits(bench *b) PL_MUST_CHECK;
 pl_status bench_need_memory_limits(bench *b) PL_MUST_CHECK;
 
-/* The limits of the loops that are as wide as a table's kernels. */
+/* The limits of the loops with the vector width of a table's kernels. */
 const limits *bench_limits_of(const bench *b, const pl_kernels *kernels);
 
-/* What the figures were measured on: processor, date, version, load. */
+/* The conditions of the measurement: processor, date, version, load. */
 void bench_print_machine(const bench *b);
 
-/* Processor time of the machine so far, and what others used of it since. */
+/* Processor time of the machine so far, and its use by others since. */
 typedef struct load_mark {
     double busy_s, own_s, wall_s;
 } load_mark;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """What checkpoints cost a job with parameter servers.
 
-Trains a model with and without checkpoints, the two in turn, and prints the
-seconds of training that one checkpoint costs, what that is of the examples a
-second at one checkpoint a minute, and the most memory of a server, for the
-sparse model beside its goal: 4 bytes a feature and slot of the optimizer and
+Trains a model with and without checkpoints in alternation, and prints the
+seconds of training that one checkpoint costs, that cost as a share of the
+examples per second at one checkpoint a minute, and the peak memory of a server.
+The goal for the sparse model is 4 bytes per feature and optimizer slot plus
 100 MB, a quarter more while a checkpoint is written.
 """
 import argparse
@@ -40,7 +40,7 @@ def parse_arguments():
 
 
 def server_mb(job):
-    """The most memory that a server of the job has taken so far."""
+    """The peak memory of the job's servers so far."""
     most = 0
     try:
         children = pathlib.Path(
@@ -54,13 +54,13 @@ def server_mb(job):
                 if line.startswith("VmHWM:"):
                     most = max(most, int(line.split()[1]) * 1024 / 1e6)
     except (OSError, ValueError):
-        pass  # it has just ended, or just begun
+        pass  # it has just ended or started
     return most
 
 
 def train(args, every):
-    """Seconds from the first update to the last, the checkpoints within, and
-    the most memory of a server."""
+    """Seconds from the first update to the last, the checkpoints in between,
+    and the peak memory of a server."""
     data = ["--data", "synthetic", "--examples",
             max(256, 2 * args.batch * args.workers)]
     if args.model == "sparse":
@@ -86,7 +86,7 @@ def train(args, every):
 
 
 def goals_mb(args):
-    """Of a server, without and with a checkpoint under way."""
+    """Of a server, without a checkpoint and while one is written."""
     table = 4 * FEATURES * (1 + SLOTS[args.optimizer]) / args.ps / 1e6
     return table + 100, 1.25 * table + 100
 

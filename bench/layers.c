@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #define BATCH 128
-#define STEPS 5 /* after a first one; the fastest time of each counts */
+#define STEPS 5 /* after a warm-up; the fastest time of each counts */
 
 static pl_node *conv(pl_build *b, const char *name, pl_node *x, int64_t outs,
                      int64_t kernel, int64_t stride, int64_t pad)
@@ -33,7 +33,7 @@ static pl_status build(pl_build *b)
 
 static const pl_model model = { .name = "layers", .build = build };
 
-/* All that a step needs. */
+/* Everything a step needs. */
 typedef struct rig {
     pl_network *network;
     pl_params *grads;
@@ -42,7 +42,7 @@ typedef struct rig {
     pl_trace *trace;
     uint8_t *images;
     int32_t *labels;
-    uint64_t *ticks, *best; /* of each node: this step, the fastest */
+    uint64_t *ticks, *best; /* of each node: this step's, the fastest */
 } rig;
 
 static pl_status rig_init(rig *r, int threads)

@@ -2,10 +2,10 @@
 """Where the time of a training step goes, operator by operator.
 
 Trains on one thread with --profile and prints a Markdown table: for each step
-of the plan the lower quartile over the run, which a busy neighbour hardly
-moves, times how often it runs for a batch.  GFLOP/s count the products of the
-layer as `paceline models` does, also where a kernel leaves some out at an edge,
-so a share may exceed 100 %.  The layers of the model must follow one another.
+of the plan the lower quartile over the run, which other load hardly changes,
+times the number of its runs per batch.  GFLOP/s count the products of the
+layer as `paceline models` does, even if a kernel skips some at an edge, so a
+share may exceed 100 %.  The layers of the model must follow one another.
 """
 import argparse
 import collections
@@ -14,7 +14,7 @@ import pathlib
 import subprocess
 import tempfile
 
-# How gradients are named in a trace, and whose products they repeat.
+# The names of gradients in a trace, and the layers whose products they repeat.
 GRADIENTS = {"matmul": "inner", "inner_weights": "inner",
              "conv2d_src": "conv2d", "conv2d_weights": "conv2d"}
 

@@ -129,7 +129,7 @@ typedef struct memory_figures {
     double bytes;
 } memory_figures;
 
-/* At most a quarter of what the machine has. */
+/* At most a quarter of the machine's memory. */
 static int64_t memory_floats(void)
 {
     int64_t all = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);

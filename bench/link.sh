@@ -1,10 +1,10 @@
 #!/bin/sh
-# link.sh - a worker and a parameter server behind a slow link: how much of it
-# is used while they communicate.
+# link.sh - a worker and a parameter server behind a slow link: its utilization
+# while they communicate.
 #
 # usage: bench/link.sh [PACELINE [RATE]]     (as root: network namespaces, tc)
 #
-# Trains AlexNet with one example a step: 244 MB go each way.
+# Trains AlexNet with one example per step: 244 MB in each direction.
 set -eu
 paceline=${1:-build/paceline}
 rate=${2:-1gbit}

@@ -28,7 +28,7 @@ static void cpu_model(char *text, size_t room)
     fclose(file);
 }
 
-/* Seconds of processor time all have spent working, and that the host took. */
+/* Busy seconds of all processors, including those stolen by the host. */
 static double busy_seconds(void)
 {
     long long v[8] = { 0 };
@@ -66,7 +66,7 @@ load_mark bench_load_mark(void)
     };
 }
 
-/* Processors that others kept busy since a mark. */
+/* Processors kept busy by others since a mark. */
 static double foreign_cpus(const load_mark *since)
 {
     load_mark now = bench_load_mark();

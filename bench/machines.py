@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What jobs on many machines reach, in network namespaces of this one.
+"""Performance of jobs on many machines, in network namespaces of this one.
 
 usage: bench/machines.py PACELINE [network | launch | vanish | matmul]...
 
-  network  bandwidth that `doctor` measures between two hosts, over what a
-           plain TCP stream reaches in the same run, at 100 Mbit/s, 1 and 10
+  network  bandwidth that `doctor` measures between two hosts, over that of a
+           plain TCP stream in the same run, at 100 Mbit/s, 1 and 10
            Gbit/s (tc tbf)
   launch   seconds of a job of 3 hosts over ssh beyond those of the slowest
            ssh connection and of the job itself
@@ -13,7 +13,7 @@ usage: bench/machines.py PACELINE [network | launch | vanish | matmul]...
   matmul   speed of 2 workers, n = 8192, over one process with both cores
 
 Needs root, iproute2, openssh-server.  Each figure is the median of REPEAT
-runs; network and launch alternate with what they are compared with.
+runs; network and launch alternate with their reference.
 """
 
 import json

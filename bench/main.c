@@ -1,4 +1,4 @@
-/* paceline-bench - measure this machine and what the library makes of it.
+/* paceline-bench - measure this machine and how well the library uses it.
  *
  * usage: paceline-bench [--only PART] [--json] [--window S] ... */
 #include "base/error.h"
@@ -57,7 +57,7 @@ static const pl_param params[] = {
 typedef struct part {
     const char *name;
     pl_status (*run)(bench *b);
-    bool asked; /* only when asked for */
+    bool asked; /* runs only on request */
 } part;
 
 static const part parts[] = {

@@ -9,7 +9,7 @@ static double now_ns(void)
     return (double)pl_clock_now_ns(pl_clock_real());
 }
 
-/* Nanoseconds of `times` calls, resets aside. */
+/* Nanoseconds of `times` calls, without resets. */
 static double time_calls(const measure_opts *opts, int64_t times)
 {
     double spent = 0;
@@ -27,8 +27,8 @@ static double time_calls(const measure_opts *opts, int64_t times)
     return spent;
 }
 
-/* Double the number of calls until they fill a good part of a window: this is
- * the warm-up as well. */
+/* Double the number of calls until they fill a good part of a window; this is
+ * also the warm-up. */
 static int64_t calls_per_window(const measure_opts *opts)
 {
     double wanted = opts->window_s * 1e9;

@@ -1,6 +1,6 @@
 /* measure.h - how long one call takes.
  *
- * Calls are counted until a window of the wanted length is full; after a
+ * Calls are counted until they fill a window of the given length; after a
  * warm-up several windows are timed.  The result is their median, with the
  * fastest and the slowest.
  *
@@ -31,7 +31,7 @@ measurement measure_summary(double *values, int count);
 /* factor / each, as for "calls per second" from "seconds per call". */
 measurement measure_inverse(measurement m, double factor);
 
-/* Keep the compiler from dropping what was computed. */
+/* Keep the compiler from removing a computation. */
 static inline void measure_keep(const void *pointer)
 {
     __asm__ volatile("" : : "r"(pointer) : "memory");

@@ -1,9 +1,9 @@
-/* mpi_sums - one rank of bench/peers/sums.py: what a sum takes.
+/* mpi_sums - one rank of bench/peers/sums.py: the time of a sum.
  *
  * usage: mpirun -n 2 mpi_sums bare|engine FLOATS SECONDS
  *
- * `bare` calls MPI_Allreduce, in place; `engine` starts a sum of the engine
- * mpi and waits for it, in buckets as a training does.  Rank 0 prints the
+ * `bare` calls MPI_Allreduce, in place; `engine` starts a sum of the engine mpi
+ * and waits for it, in buckets as training does.  Rank 0 prints the
  * microseconds. */
 #include "sync/allreduce/mpi/mpi.h"
 
@@ -56,7 +56,7 @@ static pl_status sum(const sums *s)
     return PL_OK;
 }
 
-/* All ranks make as many sums as rank 0 says. */
+/* All ranks make the number of sums that rank 0 decides. */
 static pl_status agree(const sums *s, int64_t *times)
 {
     if (s->mpi != NULL) {

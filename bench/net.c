@@ -1,9 +1,9 @@
-/* The transport against a plain TCP connection of the same run.
+/* The transports against a plain TCP connection in the same run.
  *
- * For each way there is a process that answers: what it is asked for is in
- * the request, so one loop serves round trips, pushes and pulls.  The ways
- * take turns within every round, and a ratio compares figures of one round:
- * the machine's speed drifts, its neighbours come and go. */
+ * For each transport a process answers requests, which state the size of the
+ * answer, so one loop serves round trips, pushes and pulls.  The transports
+ * alternate within every round, and a ratio compares figures of one round: the
+ * speed of the machine drifts, and so does its other load. */
 #include "net/endpoint.h"
 
 #include "bench.h"
@@ -18,7 +18,7 @@
 
 #define GRADIENT_BYTES 31400               /* softmax on 784 x 10 */
 #define STREAM_BYTES   ((size_t)244 << 20) /* about alexnet */
-#define CREDITS        8                   /* pieces under way at once */
+#define CREDITS        8                   /* pieces in flight */
 #define SMALL_CREDITS  64
 #define ROUNDS         5
 
@@ -35,7 +35,7 @@ static const char *const way_names[WAYS] = { "raw TCP", "our TCP",
 /* Any secret will do. */
 static const pl_job_keys keys = { .workers = 1, .ps = 1 };
 
-/* Our end of each way. */
+/* Our end of each transport. */
 typedef struct ways {
     pid_t servers[WAYS];
     raw_tcp raw;
@@ -99,7 +99,7 @@ static pl_status serve(int report, bool encrypt)
     return status;
 }
 
-/* Start a process that serves; its address goes to `address`. */
+/* Start a server process; its address goes to `address`. */
 static pl_status start_server(pid_t *child, char address[64], bool encrypt)
 {
     int ends[2];
@@ -148,8 +148,8 @@ static pl_status connect_way(ways *w, int way)
     return PL_OK;
 }
 
-/* `count` requests of `out` bytes that are answered by `in` bytes, `credits`
- * of them under way at once. */
+/* `count` requests of `out` bytes that are answered by `in` bytes, with
+ * `credits` in flight. */
 static pl_status exchange(ways *w, int way, int64_t count, size_t out,
                           size_t in, int64_t credits)
 {
@@ -182,7 +182,8 @@ typedef struct job {
     int64_t credits;
 } job;
 
-/* Time the job each way, in turns; ns per message, and raw over each. */
+/* Time the job over each transport in turn; ns per message, and raw over
+ * each. */
 static void time_job(ways *w, const job *j, measurement ns[WAYS],
                      measurement ratio[WAYS])
 {
@@ -274,7 +275,7 @@ static void bench_messages(bench *b, ways *w)
     table_end(&b->table);
 }
 
-/* --- what encryption costs, and whether threads share it ---------------- */
+/* --- the cost of encryption, and whether threads share it --------------- */
 
 enum {
     PLAIN,
@@ -295,8 +296,8 @@ typedef struct spread {
     pl_endpoint *clients[2];
 } spread;
 
-/* Push a piece and pull one, over both connections, until 2 x `count` went
- * each way. */
+/* Push a piece and pull one, over both connections, until 2 x `count` went in
+ * each direction. */
 static pl_status push_and_pull(const spread *s, const uint8_t *data,
                                int64_t count, size_t piece)
 {

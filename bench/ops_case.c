@@ -38,7 +38,7 @@ static pl_status build(ops_case *c, const pl_op_case *shapes)
 static void fill(void *data, pl_dtype dtype, int64_t count, int32_t classes)
 {
     for (int64_t i = 0; i < count; i++) {
-        int64_t value = i * 7919 % 251; /* no pattern a branch could learn */
+        int64_t value = i * 7919 % 251; /* no pattern for branch prediction */
         if (dtype == PL_INT32)
             ((int32_t *)data)[i] = (int32_t)(value % classes);
         else if (dtype == PL_UINT8)
@@ -106,9 +106,9 @@ static double bytes_of(const ops_case *c, const pl_node *node)
     return bytes;
 }
 
-/* Of the product of two matrices [n, k] and [k, m], whichever is transposed:
- * the root of the three element counts multiplied is n m k.  Operators on
- * images say it themselves, for one example. */
+/* Multiply-adds of the product of two matrices [n, k] and [k, m], whichever is
+ * transposed: the root of the product of the three element counts is n m k.
+ * Operators on images state theirs, for one example. */
 static double multiply_adds(const ops_case *c, const pl_node *node)
 {
     if (node->op->multiply_adds == NULL)

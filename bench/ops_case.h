@@ -1,7 +1,7 @@
 /* ops_case.h - one case of an operator, ready to run without a plan.
  *
- * Every node has memory of its own, so forward and backward run separately
- * and as often as one likes.
+ * Every node has memory of its own, so forward and backward run separately and
+ * any number of times.
  *
  * Threads: one. */
 #ifndef BENCH_OPS_CASE_H
@@ -9,20 +9,20 @@
 
 #include "graph/graph.h"
 
-/* What the steps of one direction do in all. */
+/* The total work of one direction. */
 typedef struct ops_work {
-    int first, last; /* nodes; those without run() are passed over */
+    int first, last; /* nodes; those without run() are skipped */
     int steps;       /* nodes that run; 0: nothing to measure */
-    double flops;    /* 2 a multiply-add; 0: count bytes instead */
+    double flops;    /* 2 per multiply-add; 0: count bytes instead */
     double bytes;    /* read and written */
 } ops_work;
 
 typedef struct ops_case {
     pl_graph *graph;
     pl_exec_state state;
-    int count; /* of nodes, as of all lists */
+    int count; /* of nodes and of the lists below */
     void **data;
-    int64_t padded; /* rows of a batch, filled up to whole groups of lanes */
+    int64_t padded; /* rows of a batch, padded to whole groups of lanes */
     float **workspaces, **scratches;
     pl_view *views;
     pl_op_run *runs;

@@ -1,22 +1,22 @@
-/* paced - the whole program, whose workers wait where they would compute.
+/* paced - the whole program, with workers that wait instead of computing.
  *
- * The linker puts the functions below in the place of pl_compute_gradient,
+ * The linker substitutes the functions below for pl_compute_gradient,
  * pl_compute_stream, pl_compute_score and pl_reader_next, so that data,
  * messages, servers, updates, checkpoints and records are those of `paceline`,
  * and a machine can stand for more hosts than it has cores.  `plan` measures
  * the same steps.
  *
  * PACED=FILE  a line of two numbers for each parameter: the nanoseconds of its
- *             forward and its backward pass; their sum is the time of a step's
- *             computing.  A small model computes as well, and waits for the
- *             rest of the time.  Without it nothing is changed.
- * PACED_SPIN  waits busily, as a processor that computes
- * PACED_INPUT=NS, PACED_SCORE=NS  reading a batch of the training data, and
- *             scoring one of a test, take so many nanoseconds longer
- * PACED_STEPS=FILE  gets a line for each step at the end: when it began, in
- *             nanoseconds
+ *             forward and its backward pass; their sum is the computing time of
+ *             a step.  A small model also computes, and waits for the rest of
+ *             the time.  Without it nothing changes.
+ * PACED_SPIN  waits busily, like a processor that computes
+ * PACED_INPUT=NS, PACED_SCORE=NS  reading a batch of training data, and
+ *             scoring one of a test, take this many nanoseconds longer
+ * PACED_STEPS=FILE  is written at the end: a line for each step with its start,
+ *             in nanoseconds
  *
- * Threads: the one that drives the loop; `read_pace` runs before it. */
+ * Threads: the one that runs the loop; `read_pace` runs before it. */
 #include <paceline.h>
 
 #include "train/compute/compute.h"
@@ -74,7 +74,7 @@ static void wait_until(int64_t at_ns)
         continue;
 }
 
-/* A processor's time, not the clock's: it takes longer for who has less. */
+/* By processor time, not the clock: a task with less processor takes longer. */
 static void spin(int64_t ns)
 {
     int64_t until = now_on(CLOCK_THREAD_CPUTIME_ID) + ns;
@@ -100,7 +100,7 @@ static void write_steps(void)
     fclose(file);
 }
 
-/* *at is where the paced clock stands. */
+/* *at is the time of the paced clock. */
 static void advance(int64_t *at, int64_t ns)
 {
     *at += ns;
@@ -120,7 +120,7 @@ double __wrap_pl_compute_gradient(pl_compute *compute, const pl_batch *batch,
     return loss;
 }
 
-/* What a hook takes, as waiting for parameters, comes on top. */
+/* The time of a hook, such as waiting for parameters, is added. */
 static pl_status call(pl_status (*hook)(void *, int), pl_exec_hooks *hooks,
                       int param, int64_t *at)
 {
@@ -130,7 +130,7 @@ static pl_status call(pl_status (*hook)(void *, int), pl_exec_hooks *hooks,
     return hooks->status;
 }
 
-/* Sums of the last step are in it. */
+/* It still has the sums of the last step. */
 static void clear(pl_params *gradient)
 {
     for (int p = 0; p < pl_params_count(gradient); p++)

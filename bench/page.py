@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""What a page that is left open takes: in the browser, and of the job's host.
+"""The cost of a page left open: in the browser and on the job's host.
 
 Starts a job of two workers and a server, opens its page in Chromium, and lets
-it refresh so many times without waiting in between: an hour is 1,800 refreshes
-at most.  Prints Chromium's heap after garbage collection and its number of DOM
-nodes at the beginning and at the end, and the server's processor time for a
-refresh, with the share of a processor that this is at the pace which the
-server sets.
+it refresh a given number of times without waiting in between: an hour has at
+most 1,800 refreshes.  Prints Chromium's heap after garbage collection and its
+number of DOM nodes at the beginning and at the end, and the server's processor
+time per refresh, with its share of a processor at the server's refresh rate.
 """
 import argparse
 import os
@@ -32,7 +31,7 @@ def processor_s(pid):
 
 
 def held(browser):
-    """Heap in MB and DOM nodes, without what is garbage."""
+    """Heap in MB and DOM nodes, after garbage collection."""
     browser.call("HeapProfiler.collectGarbage")
     metrics = {m["name"]: m["value"] for m in
                browser.call("Performance.getMetrics")["metrics"]}

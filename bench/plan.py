@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""How well does `paceline plan` foretell speed?  As root.
+"""The accuracy of `paceline plan`.  Run as root.
 
 Each configuration is planned first, and then trained, by hand-started tasks in
 network namespaces whose links tc limits: softmax, lenet, sparse and alexnet on
 1 to 4 hosts, over 100 Mbit/s, 1 Gbit/s and unlimited links, by a ring and
 by parameter servers in sync and async.
 
-Computing is waited for (bench/paced.c), so that two cores stand for four
-hosts; all else is real.  What messages cost processors is real, too, and on
-this machine the hosts share the cores for it, where a plan gives each host its
-own: rows over unlimited links are above what two cores carry.
+Waiting replaces computing (bench/paced.c), so that two cores can simulate four
+hosts; all else is real, including the processor time of messages.  Here the
+hosts share the cores for it, while a plan gives each host its own: rows over
+unlimited links exceed the capacity of two cores.
 
-A worker's speed is that of its median step: the machine may have other work.
+A worker's speed is that of its median step, because of other load.
 
   error    predicted examples/s / measured ones - 1
   fastest  for each model, number of hosts and link: of the strategies that were
@@ -33,7 +33,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/fault"))
 import netns  # noqa: E402
 
-# A millisecond: little is made up for after a pause.
+# A millisecond, so that little is sent in a burst after a pause.
 BURSTS = {"100mbit": "16kb", "1gbit": "128kb"}
 LINKS = [*BURSTS, "unlimited"]
 PORT = 2222
@@ -62,7 +62,7 @@ class Work:
     data: str = "synthetic"
 
     def pace(self, factor=1):
-        """The file for PACED: a third of the time is the forward pass."""
+        """The file for PACED: the forward pass takes a third of the time."""
         layers = LAYERS[self.model]
         shares = [x / sum(layers) for m in layers for x in (m, 0)]
         ns = factor * self.seconds * 1e9
@@ -94,7 +94,7 @@ class Case:
                 f"{self.strategy}{servers}")
 
     def row_of(self, plan):
-        """What the plan says of this case."""
+        """The prediction for this case."""
         strategy = {"single": "single", "ring": "allreduce"}.get(
             self.strategy, "ps")
         mode = self.strategy if strategy == "ps" else None
@@ -129,7 +129,7 @@ def cases():
 
 
 def round_trip_s(net):
-    """Of a byte over TCP between two hosts, the median."""
+    """Median round trip of a byte over TCP between two hosts."""
     server = ("import socket,sys;s=socket.create_server(('10.0.0.1',9));"
               "print(1,flush=True);c=s.accept()[0];"
               "c.setsockopt(socket.IPPROTO_TCP,socket.TCP_NODELAY,1)\n"
@@ -259,7 +259,7 @@ def measure_group(bench, options, key, members, known):
 
 
 def predict(bench, options, key, members, known):
-    """{case: (predicted, measured)} of what was measured."""
+    """{case: (predicted, measured)} of the measured cases."""
     work, hosts, link = key
     members = [c for c in members if known.get(c.name)]
     if not members:

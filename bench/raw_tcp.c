@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define BUFFER ((size_t)4 << 20)
-#define HEADER 72 /* as a frame */
+#define HEADER 72 /* the size of a frame's header */
 
 typedef struct request {
     int64_t count;
@@ -29,8 +29,8 @@ static bool all(int fd, uint8_t *bytes, size_t count, bool writing)
     return true;
 }
 
-/* One side of `count` turns; a size of 0 stands for no turn that way, but the
- * last. */
+/* One side of `count` turns; a size of 0 means no turn in that direction,
+ * except the last. */
 static bool turns(int fd, uint8_t *buffer, int64_t count, size_t out, size_t in,
                   bool begins)
 {

@@ -1,7 +1,7 @@
-/* raw_tcp.h - a plain TCP connection to a process that answers.
+/* raw_tcp.h - a plain TCP connection to an answering process.
  *
- * The limit for what goes over TCP on this host: blocking reads and writes of
- * one connection, no frames beyond three numbers.
+ * The limit of TCP on this host: blocking reads and writes on one connection,
+ * no framing beyond three numbers.
  *
  * Threads: one. */
 #ifndef BENCH_RAW_TCP_H
@@ -16,12 +16,12 @@ typedef struct raw_tcp {
     uint8_t *buffer;
 } raw_tcp;
 
-/* Starts the process that answers; *child is the caller's to wait for. */
+/* Start the answering process; the caller waits for *child. */
 pl_status raw_tcp_open(raw_tcp *raw, pid_t *child) PL_MUST_CHECK;
 void raw_tcp_close(raw_tcp *raw);
 
-/* `count` times `out` bytes there and `in` bytes back.  When one of them is 0
- * the other is streamed, without a turn in between. */
+/* `count` times `out` bytes sent and `in` bytes received.  When one of them is
+ * 0 the other is streamed, without turns. */
 pl_status raw_tcp_exchange(raw_tcp *raw, int64_t count, size_t out,
                            size_t in) PL_MUST_CHECK;
 

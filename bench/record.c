@@ -76,8 +76,8 @@ static void renew_trace(void *arg)
 }
 
 /* What one step records (train/loop/loop.c, train/compute/compute.c): the end
- * of four phases and two sides of the barrier, how far it is, and every 50 ms a
- * point of each curve; is the trace on? */
+ * of four phases and two sides of the barrier, its progress, every 50 ms a
+ * point of each curve, and whether the trace is on. */
 static void run_step(void *arg, int64_t times)
 {
     recorders *r = arg;
@@ -108,7 +108,7 @@ static void run_traced_step(void *arg, int64_t times)
     }
 }
 
-/* An event of the file, as the writer's thread puts it together. */
+/* An event of the file, as the writer's thread builds it. */
 static void run_event(void *arg, int64_t times)
 {
     recorders *r = arg;
@@ -119,7 +119,7 @@ static void run_event(void *arg, int64_t times)
     }
 }
 
-/* Gives the nanoseconds. */
+/* Returns the nanoseconds. */
 static double print_row(bench *b, const char *what, recorders *r,
                         const measure_opts *opts, double goal_ns)
 {
@@ -139,7 +139,7 @@ static double print_row(bench *b, const char *what, recorders *r,
     return m.median;
 }
 
-/* Gives those of a step without trace. */
+/* Returns the nanoseconds of a step without trace. */
 static double print_rows(bench *b, recorders *r)
 {
     print_row(b, "pl_ticks_now", r, &(measure_opts) { .run = run_ticks }, 0);

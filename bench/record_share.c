@@ -1,14 +1,15 @@
-/* What recording and tracing take of a step.
+/* The share of recording and tracing in a step.
  *
- * A step is timed as the training loop makes it, without recording.  What it
- * would record is timed by itself, since less than a percent cannot be seen in
- * the difference of two trainings:
+ * A step is timed as in the training loop, without recording.  Its records are
+ * timed separately, since less than a percent is lost in the difference of two
+ * trainings:
  *
  *   every step   record.c's step without trace
  *   a point      of every curve, each 50 ms or step: with the accuracy
- *   the norm     the length of the gradient, so seldom that it takes half a
- *                percent at most (train/recorder.h)
- *   a span       of one thread: two clocks and their place in the buffer */
+ *   the norm     the gradient norm, so rarely that it takes half a percent at
+ *                most (train/recorder.h)
+ *   a span       of one thread: two clock readings and their place in the
+ *                buffer */
 #include "base/clock.h"
 #include "base/record/trace.h"
 #include "base/thread.h"
@@ -54,7 +55,7 @@ typedef struct stepper {
     pl_batch batch; /* the last */
     pl_metrics *metrics;
     pl_recorder recorder;
-    uint64_t now; /* ticks, as the recorder is told */
+    uint64_t now; /* ticks, as passed to the recorder */
     int64_t step;
     pl_status status;
 } stepper;
@@ -130,7 +131,7 @@ static void renew_trace(void *arg)
         pl_trace_switch(s->trace, true);
 }
 
-/* Spans of a step on the thread that has most. */
+/* Spans of a step on the thread with the most. */
 static int64_t count_spans(stepper *s)
 {
     int64_t most = 0;
@@ -199,7 +200,7 @@ static pl_status open_stepper(stepper *s, const workload *work, int threads)
                                           });
 }
 
-/* Median nanoseconds of one. */
+/* Median nanoseconds of one call. */
 static double timed(const bench *b, stepper *s, measure_opts opts)
 {
     opts.arg = s;
@@ -227,7 +228,7 @@ static pl_status put_row(bench *b, const workload *work, stepper *s,
     int64_t spans = count_spans(s);
     double apart = step > 1e9 * POINT_S ? step : 1e9 * POINT_S;
     double norms = norm / apart < NORM_SHARE ? norm / apart : NORM_SHARE;
-    pl_compute_free(s->compute); /* it writes to the trace that is renewed */
+    pl_compute_free(s->compute); /* it writes to the renewed trace */
     s->compute = NULL;
     double span =
         timed(b, s,

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How soon losses are noticed and repaired, with default flags.
+"""How soon losses are detected and recovered from, with default flags.
 
     PACELINE=build/paceline bench/recovery.py [--repeat N] [--no-alexnet]
 
-Detection: tasks started by hand, one is killed or stopped; the time until
-another says that it is lost.  Recovery: a supervised job whose server is
-killed; the time until the chief goes on from the checkpoint, and beside it
-what reading the checkpoint alone takes.  Prints Markdown tables.
+Detection: tasks are started by hand, one is killed or stopped; the time until
+another reports its loss.  Recovery: a supervised job whose server is killed;
+the time until the chief resumes from the checkpoint, and the time of reading
+the checkpoint alone.  Prints Markdown tables.
 """
 
 import argparse
@@ -28,7 +28,7 @@ SOFTMAX = ["softmax", "--data", "synthetic", "--examples", "2000", "--batch",
 ALEXNET = ["alexnet", "--data", "synthetic", "--examples", "64", "--batch",
            "4", "--threads", "1"]
 ENDLESS = ["--steps", "100000000", "--eval-every", "never"]
-NOTICES = {  # who is lost: in whose log, with what words
+NOTICES = {  # lost task: whose log reports it, and how
     ("worker", 1): ("ps-0", r"worker 1 .*is lost"),
     ("worker", 0): ("ps-0", r"worker 0 .*is lost"),
     ("ps", 1): ("ps-0", r"ps 1 is lost"),
@@ -37,7 +37,7 @@ NOTICES = {  # who is lost: in whose log, with what words
 
 
 def wait_for(look, what):
-    """The first result of look() that is true, and when it came."""
+    """The first true result of look(), and its time."""
     end = time.monotonic() + DEADLINE_S
     while time.monotonic() < end:
         found = look()
@@ -57,7 +57,7 @@ def paceline(folder, *words, log):
 
 
 def trains(run):
-    """It has written a checkpoint of a step it made."""
+    """True when it has written a checkpoint of one of its own steps."""
     return any(int(path.parent.name[5:]) > 0
                for path in run.glob("checkpoints/step-*/manifest.json"))
 
@@ -71,7 +71,7 @@ def free_addresses(count):
 
 
 def detect(victim, number):
-    """Seconds from the signal until another task says so."""
+    """Seconds from the signal until another task reports the loss."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         addresses = free_addresses(4)
@@ -108,7 +108,7 @@ def server_pid(supervisor):
 
 
 def reading_s(run):
-    """What it takes to read the newest checkpoint, and its megabytes."""
+    """Seconds to read the newest checkpoint, and its megabytes."""
     newest = max(run.glob("checkpoints/step-*/manifest.json")).parent
     began, size = time.monotonic(), 0
     for path in newest.iterdir():
@@ -117,7 +117,7 @@ def reading_s(run):
 
 
 def recover(model, every):
-    """Seconds from the death of the server until the chief goes on; seconds
+    """Seconds from the death of the server until the chief resumes; seconds
     to read the checkpoint; its megabytes."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""How soon a report over many long runs is made, and opened.
+"""How fast a report over many long runs is made and opened.
 
-Writes run folders as a training leaves them, each with a curve of so many
-points (an event file in TensorBoard's format) and an hour of resources, makes
-`paceline report` of them, opens it in Chromium, and prints the seconds until
-the first figure is on the screen, and how long it takes to draw every figure
-that is not folded, beside the goals for 50 runs of 100,000 points: the first
-figure in under 1 s, at most 20 MB.  Needs numpy and Chromium: run it with build/venv-long/bin/python.
+Writes run folders as training does, each with a curve of a given number of
+points (an event file in TensorBoard's format) and an hour of resources, runs
+`paceline report` on them, opens the report in Chromium, and prints the seconds
+until the first figure is on the screen and the time to draw every figure that
+is not folded.  The goals for 50 runs of 100,000 points are the first figure in
+under 1 s and at most 20 MB.  Needs numpy and Chromium: run it with
+build/venv-long/bin/python.
 """
 import argparse
 import json
@@ -113,7 +114,7 @@ def write_run(seed, folder, index, points):
     table.write_text("\n".join([head, *rows]) + "\n")
 
 
-# A frame after it was drawn a figure is on the screen.
+# A figure is on the screen one frame after it was drawn.
 FIRST = """new Promise(done => {
     const look = () => requestAnimationFrame(
         document.querySelector("figure[data-drawn]")
@@ -128,8 +129,8 @@ ALL = """(() => {
 
 
 def open_page(page):
-    """Seconds until the first figure is shown, and that drawing all takes; how
-    many figures."""
+    """Seconds until the first figure is shown, seconds to draw all, and the
+    number of figures."""
     browser = Browser("--window-size=1280,1000")
     try:
         browser.open(page.as_uri())

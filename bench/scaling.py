@@ -3,18 +3,18 @@
 network namespaces on a switch with links of 1 Gbit/s.  As root.
 
 Steps are measured first, by training on one thread: when in a step each
-gradient is done, and how long all takes.  Then the workers wait as long
-instead of computing, so that two cores stand for four hosts; sums and updates
-are real.
+gradient is done, and the time of the whole step.  Then the workers wait for
+that time instead of computing, so that two cores can simulate four hosts; sums
+and updates are real.
 
 efficiency  time of a step on one host / on N hosts
 bound       min(1, step / link), link: the time of the ring's bytes, 2 (N - 1) / N
             of the gradient, at the rate of the link
-of bound    the goal is 0.9.  That would take a step in which sums and computing
-            overlap from beginning to end, and no headers of packets.  Where dense
-            layers travel as factors: by the bytes that the busiest worker sent
-of best     the same beside what can be reached: no gradient is sent before it
-            is done, and 1448 of 1514 bytes of a packet are payload
+of bound    the goal is 0.9.  The bound assumes that sums and computing overlap
+            in the whole step, and no packet headers.  When dense layers are
+            sent as factors: by the bytes that the busiest worker sent
+of best     the same relative to the reachable: no gradient is sent before it is
+            done, and 1448 of 1514 bytes of a packet are payload
 """
 import argparse
 import json
@@ -57,7 +57,7 @@ def parse_arguments():
 
 
 class Work:
-    """A model and batch, and how long its steps take here."""
+    """A model and batch, and the time of its steps here."""
 
     def __init__(self, options, name, folder):
         self.name = name
@@ -74,7 +74,8 @@ class Work:
         self.profile = json.loads(done.stdout)
 
     def run(self, network, hosts):
-        """What the workers on this many hosts say; the first has the time."""
+        """The output of the workers on this many hosts, the first with the
+        time."""
         addresses = [f"{network.address(h)}:{PORT}" for h in range(hosts)]
         workers = [subprocess.Popen(
             network.command(h, [str(self.program), "run", self.model,
@@ -101,7 +102,7 @@ class Work:
     def best(self, hosts):
         """The efficiency when a link rests only while nothing can be sent."""
         p = self.profile
-        if self.local_steps > 1:  # parameters are sent when they are all made
+        if self.local_steps > 1:  # parameters are sent when all are computed
             return p["step_ns"] / (p["step_ns"] + self.link_ns(hosts) / PAYLOAD)
         per_float = self.link_ns(hosts) / sum(p["floats"]) / PAYLOAD
         at = 0
@@ -119,7 +120,7 @@ def report(work, hosts, rounds):
     factors = rounds[0][0]["factors"]
     link_ns = work.link_ns(hosts)
     best = f"{efficiency / work.best(hosts):.2f}"
-    if factors:  # neither when they leave nor where they end is simple
+    if factors:  # their send times and destinations are not modelled
         link_ns = max(w["sent_bytes"] for w in rounds[0]) / BYTES_PER_NS
         best = "-"
     bound = work.bound(link_ns)

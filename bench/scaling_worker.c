@@ -4,13 +4,12 @@
  *        scaling_worker run MODEL PROFILE STEPS LOCAL_STEPS CODEC INDEX
  *                           ADDRESS...
  *
- * `measure` trains for real, alone on one thread, and prints when in a step
- * each gradient is done and when all is, and how long it takes to form the
- * gradient of a dense layer from its factors.  `run` is a worker of an
- * all-reduce job that waits as long instead of computing: the sums, the status
- * exchanges and the updates are those of `paceline train --engine ring`, with
- * --codec auto or plain.  So a machine can stand for more hosts than it has
- * cores. */
+ * `measure` trains on one thread, and prints when in a step each gradient and
+ * the whole step is done, and how long it takes to form the gradient of a dense
+ * layer from its factors.  `run` is a worker of an all-reduce job that waits
+ * for that time instead of computing: the sums, the status exchanges and the
+ * updates are those of `paceline train --engine ring`, with --codec auto or
+ * plain.  So a machine can simulate more hosts than it has cores. */
 #include "sync/allreduce/allreduce.h"
 #include "sync/allreduce/ring/engine.h"
 
@@ -38,14 +37,15 @@
 #define JOIN_MS      60000
 #define HEARTBEAT_MS 20000 /* more processes than cores */
 
-/* Nanoseconds since a step began; the least of all steps. */
+/* Nanoseconds since the start of a step; the least of all steps. */
 typedef struct profile {
     int params;
-    int64_t ready_ns[PARAMS_MOST];   /* a gradient is done */
-    int64_t compute_ns;              /* all are */
-    int64_t step_ns;                 /* the update is made */
+    int64_t ready_ns[PARAMS_MOST];   /* of each gradient */
+    int64_t compute_ns;              /* of all gradients */
+    int64_t step_ns;                 /* of the update */
     int64_t product_ns[PARAMS_MOST]; /* from the factors of another worker */
-    int64_t added_ns[PARAMS_MOST];   /* ... and added at once; 0: cannot be */
+    int64_t added_ns[PARAMS_MOST];   /* ... and added in place; 0: not
+                                        possible */
     int64_t batch;
 } profile;
 
@@ -61,7 +61,7 @@ typedef struct rig {
     pl_sync *alone;
     profile now, best;
     int64_t begin_ns;
-    pl_factors *factors; /* run, too */
+    pl_factors *factors; /* also of run */
     /* run */
     pl_cluster cluster;
     pl_endpoint *listen;
@@ -159,7 +159,7 @@ static pl_status measure_step(rig *r, int64_t step)
     return PL_OK;
 }
 
-/* The fastest step: what else ran on the machine does not count. */
+/* The fastest step, to exclude other load on the machine. */
 static pl_status measure_steps(rig *r)
 {
     int64_t begin = now_ns();
@@ -172,7 +172,7 @@ static pl_status measure_steps(rig *r)
     return PL_OK;
 }
 
-/* The fastest of some, as above; 0: it cannot be added at once. */
+/* The fastest of several, as above; 0: it cannot be added in place. */
 static int64_t time_product(const pl_factors *factors, int layer, bool add,
                             float *room, float *product)
 {
@@ -227,7 +227,7 @@ static pl_status measure(rig *r, int64_t batch)
     int count = pl_params_count(r->network->params);
     if (count > PARAMS_MOST)
         return PL_FAIL(PL_USAGE, "a model of %d parameters", count);
-    /* More workers choose among these. */
+    /* Larger jobs choose among these. */
     PL_TRY(pl_factors_new(&r->factors, r->network, batch, 2));
     PL_TRY(pl_reader_new(&r->reader, r->set,
                          &(pl_reader_opts) { .batch = batch, .seed = 1 }));
@@ -297,7 +297,7 @@ static void wait_until(int64_t at_ns)
         continue;
 }
 
-/* A gradient may leave when those of all later parameters have. */
+/* A gradient may be sent once those of all later parameters were sent. */
 static pl_status run_step(const rig *r, const profile *p, pl_sync *sync)
 {
     pl_commit committed;
@@ -317,7 +317,7 @@ typedef struct pacing {
     bool plain;
 } pacing;
 
-/* As long as one product takes; the numbers do not matter. */
+/* Wait for the time of one product; the numbers do not matter. */
 static void wait_product(const void *source, int layer, const float *block,
                          float *room, float *out)
 {
@@ -336,7 +336,7 @@ static bool wait_added(const void *source, int layer, const float *block,
     return added > 0;
 }
 
-/* What may travel as factors. */
+/* The gradients that may be sent as factors. */
 static pl_status open_factors(rig *r, const pacing *pace)
 {
     if (pace->plain || pace->local_steps > 1)
@@ -353,7 +353,7 @@ static pl_status open_factors(rig *r, const pacing *pace)
     return PL_OK;
 }
 
-/* What a mean of parameters leaves there is no gradient. */
+/* A mean of parameters leaves data there that is not a gradient. */
 static void clear_gradient(const rig *r, pl_sync *sync)
 {
     memset(sync->ops->gradient(sync), 0,

@@ -9,7 +9,7 @@
 #define HOGWILD_BATCH 20000
 #define GATHER_ROWS   1000 /* of one item */
 
-/* Everything a step needs, driven as the training loop drives it. */
+/* Everything a step needs, run like the training loop. */
 typedef struct sparse_run {
     pl_dataset *set;
     pl_network *network;
@@ -21,7 +21,7 @@ typedef struct sparse_run {
     pl_compute *compute;
     bool hogwild;
     int64_t step;
-    float sums[EXAMPLES / GATHER_ROWS]; /* of pure gathering */
+    float sums[EXAMPLES / GATHER_ROWS]; /* of gathering only */
     pl_status status;
 } sparse_run;
 
@@ -99,7 +99,7 @@ static double measure_gather(bench *b, sparse_run *r)
     return m.median / EXAMPLES;
 }
 
-/* Train in batches of `batch`, beside the gathering of the same moment. */
+/* Train in batches of `batch`, compared with gathering at the same time. */
 static pl_status bench_batch(bench *b, sparse_run *r, int64_t batch,
                              const pl_hogwild_opts *hogwild)
 {

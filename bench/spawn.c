@@ -36,9 +36,9 @@ _Noreturn static void become(const char *const *argv, const int ends[2])
     _exit(127);
 }
 
-/* A fork, not vfork: the kernel starts the peak of a new program with that of
- * the memory it was started from, and a fork's counts what is mapped now only,
- * not what this program had mapped once. */
+/* fork, not vfork: the kernel initialises a new program's peak memory from that
+ * of its parent's address space; after fork that is only what is mapped now,
+ * not this program's own peak. */
 pl_status spawn_run(spawned *out, const char *const *argv)
 {
     int ends[2], ended;

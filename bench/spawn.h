@@ -1,4 +1,4 @@
-/* spawn.h - run a program to its end: what it printed, took and used.
+/* spawn.h - run a program to its end: its output, time and resources.
  *
  * Threads: one. */
 #ifndef BENCH_SPAWN_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 typedef struct spawned {
-    char text[16384]; /* standard output, with a NUL */
+    char text[16384]; /* standard output, NUL-terminated */
     double seconds;   /* from the fork to the end */
     int64_t peak_rss_bytes;
 } spawned;

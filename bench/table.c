@@ -69,7 +69,7 @@ static void put_json_number(table *t, const char *name, const char *suffix,
         put(&t->row, "null");
 }
 
-/* Digits enough to tell figures apart, no more. */
+/* Just enough digits to distinguish figures. */
 static void put_plain(table_line *line, double value)
 {
     double size = fabs(value);

@@ -1,8 +1,8 @@
 /* table.h - rows of figures, as a Markdown table or as lines of JSON.
  *
- * A row is put cell by cell; the names given with the cells of the first row
- * become the head of the table.  In JSON the part's name and all cells make
- * one object; names are written in small letters with underscores.
+ * Rows are written cell by cell; the names given with the cells of the first
+ * row become the table's head.  In JSON the part's name and all cells make one
+ * object; names are in lower case with underscores.
  *
  * Threads: one. */
 #ifndef BENCH_TABLE_H
@@ -36,7 +36,7 @@ void table_count(table *t, const char *name, int64_t value);
 void table_number(table *t, const char *name, double value);
 /* "median (least-most)" */
 void table_measured(table *t, const char *name, measurement m);
-/* "53 %"; nothing where the limit is not known (0). */
+/* "53 %"; nothing when the limit is not known (0). */
 void table_share(table *t, const char *name, double value, double limit);
 void table_empty(table *t, const char *name);
 void table_row_end(table *t);

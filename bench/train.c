@@ -1,4 +1,4 @@
-/* Training is measured as a user sees it: by running the program. */
+/* Training measured as a user sees it: by running the program. */
 #include "base/error.h"
 #include "base/file/file.h"
 #include "base/json/json.h"
@@ -16,9 +16,9 @@
 
 #define STARTS      9
 #define MAX_BATCHES 3
-#define PROBE_FLOPS 2e9 /* of a first run, to see what fills a window */
+#define PROBE_FLOPS 2e9 /* of a first run, to size a window */
 
-/* What is trained; digits are images of 28 x 28 and 10 classes. */
+/* A model and its batches; digits are 28 x 28 images of 10 classes. */
 typedef struct workload {
     const char *example; /* a program beside paceline; NULL: paceline */
     const char *model;
@@ -28,8 +28,8 @@ typedef struct workload {
 } workload;
 
 /* A layer computes as much for its outputs as for the gradient of its weights
- * and for that of its input, which the first layer does without.
- * `forward` and `first` count multiply-adds, 2 FLOPs each. */
+ * and for that of its input, which the first layer does not need.  `forward`
+ * and `first` count multiply-adds, 2 FLOPs each. */
 #define FLOPS(forward, first) (2.0 * (3 * (forward) - (first)))
 
 static const workload workloads[] = {
@@ -53,14 +53,14 @@ static const workload alexnet = {
     .data = "synthetic",
 };
 
-/* One workload as it is run. */
+/* One run of a workload. */
 typedef struct setting {
     const workload *work;
     int64_t batch;
     int threads;
 } setting;
 
-/* Where this part works: a temporary folder and the program. */
+/* The environment of this part: a temporary folder and the program. */
 typedef struct site {
     char folder[PATH_MAX];
     char program[PATH_MAX];
@@ -144,7 +144,7 @@ static pl_status read_outcome(const spawned *child, outcome *out)
     return status;
 }
 
-/* The program of a workload: paceline or what lies beside it. */
+/* The program of a workload: paceline or one beside it. */
 static void program_of(const site *s, const workload *work, char path[PATH_MAX])
 {
     const char *slash = strrchr(s->program, '/');
@@ -285,7 +285,7 @@ static pl_status bench_alexnet_site(bench *b, const site *s)
     return PL_OK;
 }
 
-/* Run `part` where there are data and a place for runs. */
+/* Run `part` with data and a folder for runs. */
 static pl_status bench_on_site(bench *b,
                                pl_status (*part)(bench *b, const site *s))
 {

@@ -4,9 +4,9 @@
     bench/versus.py --old OTHER/build/paceline --new build/paceline
 
 Each workload runs as pairs, old and new in an order that changes from pair to
-pair, so that a slow spell of the machine meets both.  A row gives the median of
-the pairs' ratios with their quartiles: examples a second (above 1: the new
-build is faster), the largest task's peak memory (below 1: it takes less), and
+pair, so that a slow spell of the machine affects both.  A row gives the median
+of the pairs' ratios with their quartiles: examples a second (above 1: the new
+build is faster), the largest task's peak memory (below 1: it uses less), and
 for `start` the wall time of the shortest job as old to new.
 """
 import argparse

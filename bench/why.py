@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Does a job say why it is slow, who is to blame, and what a cure would bring?
-As root.
+"""Does a job report why it is slow, which task is the cause, and the gain of a
+cure?  Run as root.
 
 Each cause is provoked in jobs by parameter servers in sync and async and by a
-ring, whose tasks are in network namespaces and wait where they would compute
-(bench/paced.c).  A row tells what the summary said; with --cure the first cure
-is applied (a flag is given, or what was provoked is left out), and the gain of
+ring, whose tasks are in network namespaces and wait instead of computing
+(bench/paced.c).  A row has the summary's verdict; with --cure the first cure is
+applied (a flag is given, or the provoked cause is removed), and the gain in
 examples/s compared with the predicted one.
 """
 import argparse
@@ -45,10 +45,10 @@ class Kind:
     model: str = "lenet"
     seconds: float = 0.05    # of computing
     batch: int = 8
-    steps: int = 60          # in lock step
+    steps: int = 60          # in sync mode
     flags: tuple = ()
     servers: int = 1
-    # What is provoked:
+    # The provoked cause:
     all_links: str = ""      # a rate
     slow_link: str = ""      # of the victim
     server_link: str = ""
@@ -99,7 +99,7 @@ KINDS = [
 
 
 class Relay:
-    """Passes on what comes to a port of one host, some time later."""
+    """Forwards the data of a port of one host, with a delay."""
 
     SOURCE = ROOT / "tests/fault/relay.py"
 
@@ -117,7 +117,7 @@ class Relay:
 
 @contextlib.contextmanager
 def stops(process):
-    """Half a second of every one."""
+    """Half a second of every second."""
     over = threading.Event()
 
     def stop_and_go():
@@ -153,9 +153,9 @@ def limited(pid, share):
 
 @contextlib.contextmanager
 def crowded(pid, others):
-    """Others are busy on the core that the process is bound to."""
+    """Other processes are busy on the core that the process is bound to."""
     core = sorted(os.sched_getaffinity(0))[-1]
-    os.sched_setaffinity(pid, {core})  # threads that begin later have it too
+    os.sched_setaffinity(pid, {core})  # inherited by later threads
     busy = [subprocess.Popen(["taskset", "-c", str(core), sys.executable, "-c",
                               "while True: pass"]) for _ in range(others)]
     try:
@@ -295,8 +295,7 @@ class Job:
         return json.loads(out.splitlines()[-1]), self.speed()
 
     def speed(self):
-        """By the median step, as the machine may have other work, where steps
-        are alike."""
+        """By the median step, because of other load, when steps are alike."""
         rates = []
         for i in range(self.workers):
             text = (self.folder / f"steps-worker-{i}").read_text()
@@ -309,7 +308,7 @@ class Job:
 
 
 def healed(kind):
-    """Without what was provoked."""
+    """Without the provoked cause."""
     blank = Kind(kind.name, kind.what)
     causes = ("all_links slow_link server_link slowdown input_s "
               "victim_input_s quota server_quota stops crowd delay_s").split()
@@ -326,7 +325,7 @@ def with_flag(kind, name, value):
 
 
 def cured(options, folder, kind, mode, cure):
-    """The job with this cure; None: how to apply it is not known."""
+    """The job with this cure; None: it cannot be applied automatically."""
     if match := re.match(r"--ps (\d+)$", cure):
         return Job(options, folder, dataclasses.replace(
             kind, servers=int(match[1])), mode)
@@ -356,7 +355,7 @@ def cured(options, folder, kind, mode, cure):
 
 
 def judge(kind, found):
-    """What is wrong with a verdict; empty: nothing."""
+    """The errors of a verdict; empty: none."""
     wrong = []
     if found["what"] != kind.what:
         wrong.append(f"expected {kind.what}")

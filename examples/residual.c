@@ -1,9 +1,8 @@
-/* A program with an image network of today's operators: convolutions with
- * batch normalization around a residual connection, two branches side by side,
- * layer normalization, and as its loss the Huber loss of the probabilities.
+/* A program with an image network of current operators: convolutions with batch
+ * normalization around a residual connection, two branches side by side, layer
+ * normalization, and as its loss the Huber loss of the probabilities.
  *
- *   residual train residual --epochs 1 --workers 2
- */
+ *   residual train residual --epochs 1 --workers 2 */
 #include <paceline.h>
 
 /* A convolution that keeps the size, normalized. */

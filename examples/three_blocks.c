@@ -1,5 +1,5 @@
-/* A convolutional network of no well-known shape: three blocks of 3x3
- * convolutions with odd channel counts.
+/* A convolutional network of an unusual shape: three blocks of 3x3 convolutions
+ * with odd channel counts.
  *
  *   three_blocks train three_blocks --data mnist:DIR --epochs 3 */
 #include <paceline.h>

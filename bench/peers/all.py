@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""All comparisons with other systems, one after the other: what `make
-bench-peers` runs.
+"""All comparisons with other systems in sequence, for `make bench-peers`.
 
-Prints the table "Measured" of README.md as Markdown, below the machine, the
-date and the commit.  The report of each part and its single results go to
+Prints the table "Measured" of README.md as Markdown, after the machine, the
+date and the commit.  The report of each part and its individual results go to
 files.  See bench/README.md.
 """
 import argparse
@@ -36,9 +35,9 @@ PEER_TEXTS = {
 
 class Part(typing.NamedTuple):
     script: str
-    flags: str          # beyond those of every part of this script
+    flags: str          # in addition to those of every part
     quick: str          # and for --quick
-    environment: str    # whose Python it is given, or run by
+    environment: str    # whose Python it gets or runs with
     what: str = ""      # of its rows
     pairs: tuple = ()   # (row, ours, ours over TCP or by MPI, peer's)
     peer: str = ""      # its name in a row
@@ -127,11 +126,11 @@ def parse_arguments():
 # Measuring.
 
 def peers_flags(options, part):
-    """How the script is told where the peers are."""
+    """The arguments that name the environments of the peers."""
     if options.no_peers:
         return ["--peers", ""] if part.script == "run.py" else []
     if part.script == "sparse_files.py":
-        return []  # the Python that runs it has them
+        return []  # its own Python has them
     if part.environment == "pt":
         return ["--python", options.env / "pt/bin/python"]
     return ["--env", options.env]
@@ -178,7 +177,7 @@ def measure(options, name):
 # The table.
 
 def amount(rate):
-    """As the table writes it: 1.83 M, 63.5 k, 897, 66.5."""
+    """In the table's form: 1.83 M, 63.5 k, 897, 66.5."""
     if rate >= 1e6:
         return f"{rate * 1e-6:.2f} M"
     if rate >= 1e3:
@@ -286,7 +285,7 @@ def head(options, busy):
 
 
 def busiest(results):
-    """Processors that others kept busy, as far as the part looked."""
+    """Processors kept busy by others, if the part measured it."""
     return max((r.get("foreign_cpus", 0) for r in results), default=0)
 
 

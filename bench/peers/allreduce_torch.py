@@ -103,7 +103,7 @@ def be_rank(options):
         print(json.dumps({
             "examples_per_s": rate * options.batch * options.workers,
             "us": 1e6 / rate}))
-    # Or its threads may outlive what they use, and the process dies of it.
+    # Otherwise its threads may outlive what they use and crash the process.
     torch.distributed.barrier()
     torch.distributed.destroy_process_group()
 

@@ -1,4 +1,4 @@
-"""What the peer scripts share: data, timed windows, one line of JSON."""
+"""Shared by the peer scripts: data, timed windows, one line of JSON."""
 import argparse
 import gzip
 import json
@@ -90,7 +90,7 @@ def windows(call, seconds, count, steps_per_call=1):
     begin = time.perf_counter()
     call()
     once = max(time.perf_counter() - begin, 1e-7)
-    chunk = max(1, int(0.02 / once))  # look at the clock every 20 ms only
+    chunk = max(1, int(0.02 / once))  # read the clock every 20 ms only
     rates = []
     for _ in range(count):
         begin, calls, spent = time.perf_counter(), 0, 0

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""All-reduce over slow links, in turns: paceline's codecs, and PyTorch's
+"""All-reduce over slow links, alternating: paceline's codecs, and PyTorch's
 DistributedDataParallel over gloo with its communication hooks.  Each worker is
 in a network namespace of its own, one thread each.  As root.
 
 Each round runs every configuration once.  Prints a Markdown table: examples
 all workers trained a second, the ratio to DDP without a hook, and, of paceline,
-the bytes that left all hosts in TCP segments beside those that the summary
-counts.  All talk in the clear, as gloo does.  See bench/README.md.
+the bytes that all hosts sent in TCP segments compared with those that the
+summary counts.  Nothing is encrypted, as with gloo.  See bench/README.md.
 """
 import argparse
 import json
@@ -57,7 +57,7 @@ def parse_arguments():
 
 
 def run_all(network, commands, env=None):
-    """One command on each host; what the first of them printed."""
+    """Run a command on each host; the output of the first."""
     running = [subprocess.Popen(network.command(h, [str(w) for w in words]),
                                 stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, env=env)
@@ -75,7 +75,7 @@ def run_all(network, commands, env=None):
 
 
 def sent(network, hosts):
-    """Bytes of TCP payload that left these hosts so far."""
+    """Bytes of TCP payload that these hosts have sent so far."""
     total = 0
     for host in range(hosts):
         path = "/sys/class/net/eth0/statistics/"

@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
-"""The Python package and the readers of a user's own data, in turns with the
-command line and with the libraries that people use for the same: scikit-learn,
-pyarrow, polars, Pillow.
+"""The Python package and the readers of a user's own data, alternating
+with the command line and with common libraries: scikit-learn, pyarrow, polars,
+Pillow.
 
 usage: PYTHON bench/peers/own_data.py [--only sparse,dense,...] [--rounds N]
 
 PYTHON has NumPy, SciPy, scikit-learn, pyarrow, polars and Pillow.  Each round
-runs every way once; a ratio is of one round.  All files are in memory by then.
+runs every variant once; a ratio is of one round.  All files are cached.
 
 sparse   an epoch of logistic regression on CSR of --rows x --rows, 39 non-zeros
          an example: the package, the command line, SGDClassifier; and AUC
 dense    softmax and lenet on images: NumPy arrays against an IDX file
 npy      training from a float32 .npy against the uint8 IDX of the same images
-memory   the most memory of a process that trains from --gigabytes of CSR and of
+memory   the peak memory of a process that trains from --gigabytes of CSR and of
          a mapped .npy, over the data
 parquet  a Parquet file of --gigabytes: Data.parquet over pyarrow's read_table
 start    seconds from `import paceline` to the first step
 starts   1,000 trainings that end, are interrupted or fail, alone and as jobs of
-         threads: what is left of them
+         threads: the memory, files and threads still held
 csv      a table of numbers: seconds of a start over polars and pyarrow
 images   a folder of PNG files: likewise over Pillow in a process for each core
 """
@@ -86,7 +86,7 @@ def command_line(options, folder, model, **flags):
 
 
 def in_turns(options, ways):
-    """One result of each way a round: {name: [values]}."""
+    """One result per round of each variant: {name: [values]}."""
     found = {name: [] for name in ways}
     for number in range(options.rounds):
         names = list(ways)
@@ -98,7 +98,7 @@ def in_turns(options, ways):
 
 
 def ratios(over, under):
-    """Of two ways in the same rounds: the median (least-most)."""
+    """Ratio of two variants in the same rounds: median (least-most)."""
     each = [a / b for a, b in zip(over, under)]
     return (f"{statistics.median(each):.3f} "
             f"({min(each):.3f}-{max(each):.3f})")
@@ -271,14 +271,14 @@ def peak_bytes():
 
 
 def child_memory(options, kind, folder):
-    """Train on `gigabytes`; the bytes of the data, and the most of memory."""
+    """Train on `gigabytes`; the bytes of the data, and the peak memory."""
     import paceline
     count = int(options.gigabytes * GIGA)
     if kind == "csr":
         rows = count // (8 * NONZEROS + 4)
         indptr = np.arange(0, rows * NONZEROS + 1, NONZEROS, dtype=np.int32)
         ids = np.empty(rows * NONZEROS, np.int32)
-        step = 1 << 20  # parts, so that the data is the most there is
+        step = 1 << 20  # in parts, so that the data is the peak
         for first in range(0, len(ids), step):
             part = ids[first:first + step]
             part[:] = np.random.default_rng(first).integers(
@@ -402,7 +402,7 @@ def starts(options, _folder):
 
 
 def startup(options, folder, source, **flags):
-    """Seconds that a training takes before its first step, nothing cached."""
+    """Seconds before the first step of training, without caches."""
     shutil.rmtree(folder / "cached", ignore_errors=True)
     return command_line(options, folder, "softmax", data=source, steps=1,
                         cache=folder / "cached", **flags)["startup_seconds"]

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Parameter servers in turns: paceline's over shared memory and TCP, and
+"""Parameter servers, alternating: paceline's over shared memory and TCP, and
 TensorFlow's own, on one machine: softmax regression on MNIST, or logistic
 regression over 33,762,578 sparse features.
 
 Each round runs every configuration once.  Prints a Markdown table: gradients
 all workers made a second, the ratio to TensorFlow and to one process of
 paceline on all cores; for --work sparse also examples a second, the bytes that
-a worker sent and received an example, and how much that is of the least: the
-delta-coded keys of a batch once and 4 bytes a value each way.  See
+a worker sent and received per example, and their ratio to the least: the
+delta-coded keys of a batch once and 4 bytes per value in each direction.  See
 bench/README.md.
 """
 import argparse
@@ -99,7 +99,7 @@ def make_digits(options):
 
 
 def list_bytes(keys):
-    """Sorted keys as messages have them (docs/formats/wire.md)."""
+    """Bytes of sorted keys in messages (docs/formats/wire.md)."""
     total = before = 0
     for at in range(0, len(keys), 32):
         widest = 0

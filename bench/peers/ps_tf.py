@@ -121,8 +121,9 @@ def make_graph(tf, a):
 
 
 def measure(a, counter):
-    """Count from when all are warm, then leave the result; the steps go on
-    until we are killed, since a sync worker that stopped would stop all."""
+    """Count after the warm-up of all, then write the result; the steps
+    continue until the process is killed, since a sync worker that stopped would
+    stop all."""
     folder = pathlib.Path(a.folder)
     (folder / f"{a.index}.ready").touch()
     while not all((folder / f"{i}.ready").exists() for i in range(a.workers)):
@@ -150,7 +151,7 @@ def be_task(a):
     with tf.device(tf.train.replica_device_setter(
             worker_device=f"/job:worker/task:{a.index}", cluster=cluster)):
         x, y, train, hooks = make_graph(tf, a)
-    # Who finds the chief not ready would sleep 30 s: wait for it here.
+    # A worker that finds the chief not ready sleeps 30 s: wait for it here.
     while a.index > 0 and not os.path.exists(f"{a.folder}/0.ready"):
         time.sleep(0.02)
     counter = [0]

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Measure paceline and its peers in turns.
+"""Measure paceline and its peers, alternating.
 
-Each round runs every configuration once, one after the other, so that a slow
-hour of the machine slows all of them.  Prints a Markdown report; the single
-results go to a file of JSON lines.  See bench/README.md.
+Each round runs every configuration once, so that a slow hour of the machine
+affects all of them.  Prints a Markdown report; the individual results go to a
+file of JSON lines.  See bench/README.md.
 """
 import argparse
 import datetime
@@ -32,10 +32,10 @@ PEERS = tuple(dict.fromkeys(SOFTMAX_PEERS + ALEXNET_PEERS))
 class Workload(typing.NamedTuple):
     title: str
     batches: tuple
-    flags: tuple       # of paceline, beyond those of every workload
+    flags: tuple       # of paceline, in addition to those of every workload
     script: tuple      # of the peers, with its arguments
-    peers: tuple       # that the script has
-    probe: int         # examples that show how many steps fill a window
+    peers: tuple       # supported by the script
+    probe: int         # examples to find the number of steps in a window
     example: str = ""  # a program beside paceline, instead of it
     source: str = ""   # of paceline's data, instead of the common one
 
@@ -98,7 +98,7 @@ def parse_arguments():
 # The machine.
 
 def busy_seconds():
-    """Processor seconds spent by all processes, and taken by the host."""
+    """Processor seconds used by all processes and stolen by the host."""
     with open("/proc/stat") as file:
         v = [int(x) for x in file.readline().split()[1:9]]
     tick = os.sysconf("SC_CLK_TCK")
@@ -111,7 +111,7 @@ def own_seconds():
 
 
 class Watch:
-    """How many processors others kept busy between start and stop."""
+    """Processors kept busy by others between start and stop."""
 
     def __init__(self):
         self.time, self.busy = time.monotonic(), busy_seconds()
@@ -294,7 +294,7 @@ def make_environment(name, folder):
 
 
 def prepare(options):
-    """Data, environments and a place to work."""
+    """Data, environments and a working folder."""
     options.folder = ROOT / "build/peers"
     options.folder.mkdir(parents=True, exist_ok=True)
     options.out.parent.mkdir(parents=True, exist_ok=True)
@@ -389,7 +389,7 @@ def measure_one(options, number, config, work, batch):
 
 
 def digits_of(rate):
-    """Behind the point, for examples per second."""
+    """Decimals, for examples per second."""
     return 0 if rate >= 100 else 1
 
 

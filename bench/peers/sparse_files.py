@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""One pass over a file of sparse examples, decode and train, in turns with
-Vowpal Wabbit, if the Python that runs this has it (`pip install
-vowpalwabbit`).
+"""One pass over a file of sparse examples, decode and train, alternating
+with Vowpal Wabbit, if installed for this Python (`pip install vowpalwabbit`).
 
-Each round runs every configuration once.  A text pass is the first one: of
-paceline all is counted from the start of the process to the last step, of
-Vowpal Wabbit the same but for the start of Python.  A cached pass, of both, is
-a tenth of what ten more passes take.  All find their files in memory.
+Each round runs every configuration once.  A text pass is the first one: for
+paceline the whole time from the start of the process to the last step, for
+Vowpal Wabbit the same without the start of Python.  A cached pass, of both, is
+a tenth of the time of ten more passes.  All files are cached.
 """
 import argparse
 import importlib.util
@@ -41,7 +40,7 @@ def parse_arguments():
 
 
 def write_files(options, folder):
-    """The same examples for everyone; Vowpal Wabbit has its own text."""
+    """The same examples for all; Vowpal Wabbit has its own text."""
     for kind in FORMATS:
         subprocess.run([options.paceline, "data", "convert",
                         "synthetic-sparse", f"{kind}:{folder}/{kind}",
@@ -78,7 +77,7 @@ def seconds_of_paceline(options, folder, kind, style, passes):
 
 
 def rates_of(options, seconds):
-    """Of a first pass and of a further one, by how long 1 and 11 take."""
+    """Of a first and of a further pass, from the times of 1 and 11."""
     one = seconds(1)
     return options.examples / one, 10 * options.examples / (seconds(11) - one)
 

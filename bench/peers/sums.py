@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Sums of a gradient between two processes, all ways in turns: the ring in
+"""Sums of a gradient between two processes, alternating: the ring in
 shared memory, over TCP and encrypted, the engine mpi, a bare MPI_Allreduce,
 and PyTorch's gloo.
 
-Each round runs every way once.  Prints a Markdown table: the time of a sum,
-beside gloo, MPI and a plain TCP connection that moves as many bytes.  See
-bench/README.md.
+Each round runs every variant once.  Prints a Markdown table: the time of a sum,
+compared with gloo, MPI and a plain TCP connection that moves as many bytes.
+See bench/README.md.
 """
 import argparse
 import json
@@ -37,7 +37,7 @@ def parse_arguments():
 
 
 def rings(options):
-    """Both sizes of all ways of the ring, and raw TCP."""
+    """Both sizes over all transports of the ring, and raw TCP."""
     done = subprocess.run(
         [options.build / "paceline-bench", "--only", "allreduce", "--json"],
         capture_output=True, text=True, check=True, timeout=RUN_LIMIT_S)
@@ -60,7 +60,7 @@ def gloo(options, floats):
 
 
 def make_round(options):
-    """Microseconds by way and size."""
+    """Microseconds by variant and size."""
     found = rings(options)
     for floats in SIZES.values():
         found["mpi", floats] = mpi(options, "engine", floats)

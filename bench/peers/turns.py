@@ -1,4 +1,4 @@
-"""What the scripts that run configurations in turns share."""
+"""Shared by the scripts that alternate configurations."""
 import json
 import pathlib
 import statistics
@@ -17,7 +17,7 @@ def run_json(argv):
 
 
 def add_out(add):
-    """The flag of a script that keeps what it measured."""
+    """The flag of a script that keeps its measurements."""
     add("--out", type=pathlib.Path,
         help="the rate of each configuration in each round, as JSON")
 

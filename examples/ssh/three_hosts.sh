@@ -4,8 +4,8 @@
 #
 #   examples/ssh/three_hosts.sh a b c
 #
-# The hosts need paceline at the same path as here; with `launch --copy`, which
-# sends it, they need nothing.
+# The hosts need paceline at the same path as here, or use `launch --copy`,
+# which sends it.
 set -eu
 [ $# = 3 ] || { echo "usage: three_hosts.sh HOST HOST HOST" >&2; exit 2; }
 paceline=${PACELINE:-paceline}

@@ -1,7 +1,7 @@
 /* assert.h - broken invariants and caller mistakes.
  *
- * On in every build.  What comes from a file, a peer, the user or the machine
- * is a pl_status, never an assertion. */
+ * Enabled in every build.  Errors of a file, a peer, the user or the machine
+ * are a pl_status, never an assertion. */
 #ifndef PL_BASE_ASSERT_H
 #define PL_BASE_ASSERT_H
 

@@ -32,7 +32,7 @@ pl_status pl_buffer_status(const pl_buffer *buffer)
     return PL_OK;
 }
 
-/* Room for so many bytes more and a NUL. */
+/* Make room for `bytes` more bytes and a NUL. */
 static bool reserve(pl_buffer *buffer, size_t bytes)
 {
     if (buffer->failed)

@@ -42,8 +42,8 @@ static inline size_t pl_put_varint(uint8_t *to, uint64_t value)
     return used;
 }
 
-/* Where the varint at `at` ends, or NULL when it does not before `end`, or
- * takes more than 64 bits. */
+/* The end of the varint at `at`, or NULL when it does not end before `end` or
+ * has more than 64 bits. */
 static inline const uint8_t *pl_get_varint(const uint8_t *at,
                                            const uint8_t *end, uint64_t *out)
 {

@@ -46,7 +46,7 @@ int64_t pl_clock_now_ns(const pl_clock *clock)
 
 pl_deadline pl_deadline_in_ms(const pl_clock *clock, int64_t ms)
 {
-    /* A wait "for ever" stays in range. */
+    /* An endless wait stays in range. */
     int64_t at_ns;
     if (__builtin_mul_overflow(ms, 1000000, &at_ns) ||
         __builtin_add_overflow(at_ns, pl_clock_now_ns(clock), &at_ns))
@@ -95,9 +95,8 @@ int64_t pl_clock_wall_ns(void)
     return read_ns(CLOCK_REALTIME);
 }
 
-/* Ticks and time of one moment.  When the thread loses the processor between
- * the two readings they do not belong together, so of several tries the one
- * that took the fewest ticks counts. */
+/* Ticks and time of one moment.  The thread may be preempted between the two
+ * readings, so the try that took the fewest ticks is used. */
 static void read_both(uint64_t *ticks, int64_t *ns)
 {
     uint64_t least = UINT64_MAX;

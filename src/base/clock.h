@@ -1,8 +1,8 @@
 /* clock.h - time that tests can drive.
  *
- * Nobody asks the system for the time: a pl_clock is handed in.  The real one
- * is stateless; a fake one stands still until a test advances it.  Deadlines
- * are points on one clock.
+ * No code asks the system for the time: each gets a pl_clock as an argument.
+ * The real one is stateless; a fake one stands still until a test advances it.
+ * Deadlines are points on one clock.
  *
  * Ticks are for measuring spans of nanoseconds to seconds inside a step: the
  * processor's own counter where it is steady, read in a few nanoseconds.

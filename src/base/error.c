@@ -11,7 +11,7 @@
 #include <string.h>
 
 static _Thread_local char message[PL_ERROR_BYTES];
-static atomic_bool places = true; /* are shown */
+static atomic_bool places = true; /* shown in messages */
 
 const char *pl_status_text(pl_status status)
 {
@@ -56,8 +56,8 @@ size_t pl_error_words(const char *text)
     return place ? (size_t)(open - text) - 1 : strlen(text);
 }
 
-/* Then it is another failure's, told by another thread or process, and that
- * is the place to look at. */
+/* True for an error passed on from another thread or process: its own place is
+ * the useful one. */
 static bool has_place(const char *text)
 {
     return text[pl_error_words(text)] != '\0';
@@ -70,7 +70,7 @@ void pl_fail_at(const char *file, int line, const char *format, ...)
     va_start(args, format);
     vsnprintf(found, sizeof found, format, args);
     va_end(args);
-    pl_quote_line(text, sizeof text, found); /* files and peers are quoted */
+    pl_quote_line(text, sizeof text, found); /* it may hold foreign text */
 
     /* The place is kept when the text is too long. */
     char place[256] = "";

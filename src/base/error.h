@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PL_ERROR_BYTES 2048 /* a longer message is cut, never lost whole */
+#define PL_ERROR_BYTES 2048 /* longer messages are truncated */
 
 typedef struct pl_error {
     pl_status status;
@@ -23,7 +23,7 @@ typedef struct pl_error {
 void pl_error_save(pl_error *error, pl_status status);
 
 /* The length of a message without the place in our source, " [file:line]",
- * which tells a user nothing. */
+ * which means nothing to a user. */
 size_t pl_error_words(const char *text);
 
 /* Whether pl_error_message ends with the place; by default it does. */

@@ -53,7 +53,7 @@ static void put(pl_log_level level, const char *prefix, const char *format,
     char text[PL_CONSOLE_BYTES], line[PL_CONSOLE_BYTES];
     int used = snprintf(text, sizeof text, "%s", prefix);
     vsnprintf(text + used, sizeof text - (size_t)used, format, args);
-    /* Files and peers are quoted; one place is left for the newline. */
+    /* Foreign text is quoted; one byte is left for the newline. */
     pl_quote_line(line, sizeof line - 1, text);
 
     pthread_mutex_lock(&lock);

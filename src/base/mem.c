@@ -29,7 +29,7 @@ static bool fault(void)
     return true;
 }
 
-/* One more allocation, or one less. */
+/* Count an allocation (+1) or a free (-1). */
 static void tally(void *memory, int sign)
 {
     long long bytes = (long long)malloc_usable_size(memory);
@@ -181,7 +181,7 @@ void pl_mem_zlib_free(void *opaque, void *memory)
     pl_mem_free(memory);
 }
 
-#define KEEP_BLOCK (32 << 20)  /* the most that mallopt takes */
+#define KEEP_BLOCK (32 << 20)  /* the most that mallopt accepts */
 #define KEEP_TOP   (256 << 20) /* at the end of the heap */
 
 void pl_mem_keep_freed(void)

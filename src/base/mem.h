@@ -1,7 +1,7 @@
 /* mem.h - heap memory that can be counted and made to fail.
  *
  * Every allocation of the library goes through here, so that a test can fail
- * the n-th one and see that nothing leaks.  Memory arrives zeroed.
+ * the n-th one and see that nothing leaks.  Memory is zeroed.
  *
  * Threads: any.  The fault counter belongs to the thread that set it, so a
  * test's background threads are not hit by chance. */
@@ -23,8 +23,8 @@ void *pl_mem_alloc(size_t count, size_t size);
  * system has them. */
 void *pl_mem_alloc_aligned(size_t count, size_t size);
 
-/* Resize what pl_mem_alloc gave; new bytes are not zeroed.  On failure the
- * old memory stays. */
+/* Resize memory of pl_mem_alloc; new bytes are not zeroed.  On failure the old
+ * memory stays valid. */
 void *pl_mem_resize(void *memory, size_t count, size_t size);
 
 void pl_mem_free(void *memory); /* NULL is fine */
@@ -41,8 +41,8 @@ pl_status pl_mem_check(const void *memory, size_t count,
     pl_mem_check((pointer) = pl_mem_alloc_aligned((count), sizeof *(pointer)), \
                  (count), sizeof *(pointer))
 
-/* PL_TRY(PL_RESIZE(x, n)): x keeps its elements and has n; on failure it stays
- * as it is.  PL_TRY(PL_GROW(x, used, room)): x, whose `room` elements (a
+/* PL_TRY(PL_RESIZE(x, n)): x keeps its elements and has n; on failure it is
+ * unchanged.  PL_TRY(PL_GROW(x, used, room)): x, whose `room` elements (a
  * size_t) are counted by `used`, has room for one more. */
 #define PL_RESIZE(pointer, count)                                              \
     pl_mem_resize_at(&(pointer), (count), sizeof *(pointer))
@@ -59,7 +59,7 @@ pl_status pl_mem_format(char **out, const char *format, ...) PL_MUST_CHECK
     PL_PRINTF(2, 3);
 
 /* Test support: the allocation after `nth` successful ones of this thread
- * fails, once.  fail_off ends this and says whether one did fail. */
+ * fails, once.  pl_mem_fail_off ends this and returns whether one failed. */
 void pl_mem_fail_at(long nth);
 bool pl_mem_fail_off(void);
 
@@ -68,15 +68,13 @@ bool pl_mem_fail_off(void);
 long pl_mem_live(void);
 int64_t pl_mem_live_bytes(void);
 
-/* For zlib's zalloc and zfree: its memory is ours, so that a test can refuse
- * it. */
+/* For zlib's zalloc and zfree, so that tests can fail its allocations, too. */
 void *pl_mem_zlib_alloc(void *opaque, unsigned items, unsigned size);
 void pl_mem_zlib_free(void *opaque, void *memory);
 
-/* For programs, once, before threads: let freed blocks of up to 32 MB wait for
- * their next use.  By default the C library gives each back to the system and
- * has it zeroed again, page by page: pieces of large messages come and go by
- * the thousand. */
+/* For programs, once, before threads: keep freed blocks of up to 32 MB for
+ * reuse.  By default the C library returns each to the system, which zeroes it
+ * again page by page; pieces of large messages are freed by the thousand. */
 void pl_mem_keep_freed(void);
 
 #endif

@@ -21,7 +21,7 @@ typedef struct pl_position {
 
 void pl_position_text(const pl_position *position, char text[PL_POSITION_TEXT]);
 
-/* PL_FORMAT when the text is no position. */
+/* PL_FORMAT when the text is not a position. */
 pl_status pl_position_parse(pl_position *out, const char *text) PL_MUST_CHECK;
 
 #endif

@@ -1,4 +1,4 @@
-/* rng.h - randomness keyed by what it is for, never by time or thread.
+/* rng.h - randomness keyed by its purpose, never by time or thread.
  *
  * Everything random is a pure function of a key (made from the seed and the
  * purpose) and a counter, so it can be recomputed at any point by any thread:
@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* Mix a seed with what the numbers are for; chain calls for several parts. */
+/* Mix a seed with the purpose of the numbers; chain calls for several parts. */
 uint64_t pl_rng_key(uint64_t seed, uint64_t purpose);
 uint64_t pl_rng_key_text(uint64_t seed, const char *purpose);
 

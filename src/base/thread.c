@@ -69,7 +69,7 @@ pl_status pl_cond_wait_until(pl_cond *cond, pl_mutex *mutex,
     if (pl_deadline_passed(deadline))
         return PL_FAIL(PL_TIMEOUT, "deadline passed");
 
-    /* A fake clock cannot wake anyone, so look at it every millisecond. */
+    /* A fake clock cannot wake anyone, so poll it every millisecond. */
     int64_t until_ns = deadline.at_ns;
     if (deadline.clock->fake)
         until_ns = pl_clock_now_ns(pl_clock_real()) + 1000000;
@@ -132,20 +132,20 @@ pl_status pl_thread_join(pl_thread *thread)
 
 /* Design of the pool.
  *
- * A ticket, one 64-bit word, says which job is on, how many items it has and
- * which comes next; an item is taken by raising the last part with a
- * compare-and-swap.  As the counts are in the same word, a thread that comes
- * late to a finished job cannot take an item of it.  Who holds an item may
- * read `job` and `arg`: they change only when all items are done.
+ * A ticket, one 64-bit word, names the current job, the number of its items and
+ * the next one; an item is taken by raising the last part with a
+ * compare-and-swap.  As the counts are in the same word, a thread that is late
+ * for a finished job cannot take an item of it.  A thread that holds an item
+ * may read `job` and `arg`: they change only when all items are done.
  *
- * Idle threads wait for the ticket's job to change, the caller for `done`;
- * both spin, then sleep on a futex.  `sleepers` says whether anyone must be
- * woken, so that the common case makes no system call.
+ * Idle threads wait for the ticket's job to change, the caller for `done`; both
+ * spin, then sleep on a futex.  `sleepers` tells whether a thread must be
+ * woken, so the common case makes no system call.
  *
- * When a neighbour takes a core, a thread can lose it while it holds an item,
- * and the caller waits a time slice for 20 us of work.  So a caller that
- * waited far longer than it worked goes on alone for a while, longer each
- * time: a crowded machine costs the threads, not more. */
+ * On a busy machine a thread can be preempted while it holds an item, and the
+ * caller waits a time slice for 20 us of work.  So a caller that waited far
+ * longer than it worked continues alone for a while, longer each time: the cost
+ * is at most the help of the threads. */
 #define ITEM_BITS 16
 #define ITEM_MASK ((uint64_t)0xffff)
 
@@ -153,7 +153,7 @@ pl_status pl_thread_join(pl_thread *thread)
 #define ALONE_LEAST_S 0.01
 #define ALONE_MOST_S  1.0
 
-/* A counter that only grows (and may wrap), and those who wait for it. */
+/* A counter that only grows (and may wrap), and its waiting threads. */
 typedef struct gate {
     _Atomic uint32_t count;
     _Atomic int sleepers;
@@ -163,10 +163,10 @@ struct pl_pool {
     int threads;
     pl_pool_job *job;
     void *arg;
-    /* The caller's. */
-    uint32_t round;                                /* jobs begun */
-    bool started;                                  /* the last is not done */
-    uint32_t goal;                                 /* of `done`, when it is */
+    /* Used by the caller only. */
+    uint32_t round; /* jobs begun */
+    bool started;   /* the last job is not done */
+    uint32_t goal;  /* value of `done` when it is */
     uint64_t stall_ticks, least_alone, most_alone; /* the limits, in ticks */
     uint64_t alone_ticks;                          /* for the next stall */
     uint64_t alone_until;                          /* ticks */
@@ -217,7 +217,7 @@ static void gate_wait(gate *g, uint32_t goal)
     atomic_fetch_sub(&g->sleepers, 1);
 }
 
-/* The next item of the job that is on, or -1 when none is left. */
+/* The next item of the current job, or -1 when none is left. */
 static int take_item(pl_pool *pool)
 {
     uint64_t ticket = atomic_load(&pool->ticket);
@@ -311,7 +311,7 @@ static void judge_wait(pl_pool *pool, uint64_t begin, uint64_t worked)
     }
 }
 
-/* Other threads are to take items, too. */
+/* Should other threads take items, too? */
 static bool has_help(const pl_pool *pool)
 {
     return pool->threads > 1 && pl_ticks_now() >= pool->alone_until;

@@ -1,10 +1,10 @@
 /* thread.h - mutex, condition, thread and fork-join pool.
  *
  * A pool runs the items of a job on its threads and waits for the items, not
- * for the threads: the first one awake takes the next.  The caller is thread
- * 0, so a job is done even when a busy neighbour keeps all other threads from
- * running.  Between two steps of a small model only microseconds pass, so
- * idle threads spin for a short while before they sleep.
+ * for the threads: any thread that is awake takes the next item.  The caller is
+ * thread 0, so a job completes even when no other thread gets to run.  Between
+ * two steps of a small model only microseconds pass, so idle threads spin for a
+ * short while before they sleep.
  *
  * Threads: mutex and condition as usual; a pool is driven by one thread. */
 #ifndef PL_BASE_THREAD_H
@@ -56,14 +56,14 @@ pl_status pl_pool_new(pl_pool **out, int threads) PL_MUST_CHECK;
 void pl_pool_free(pl_pool *pool); /* NULL is fine */
 int pl_pool_threads(const pl_pool *pool);
 
-/* Run job(arg, i, thread) for i = 0 .. items-1 (at most 65535), each once,
- * on whichever thread comes first; return when all are done. */
+/* Run job(arg, i, thread) for i = 0 .. items-1 (at most 65535), each once, on
+ * whichever thread is free; return when all are done. */
 void pl_pool_run(pl_pool *pool, int items, pl_pool_job *job, void *arg);
 
 /* The same while the caller does something else: the other threads take items
- * until finish() does what is left, and waits.  A job of several items that
- * comes meanwhile finishes this one first.  finish() without a job that was
- * started is fine. */
+ * until finish() runs the rest and waits.  A job of several items that is run
+ * meanwhile finishes this one first.  finish() without a started job is
+ * fine. */
 void pl_pool_start(pl_pool *pool, int items, pl_pool_job *job, void *arg);
 void pl_pool_finish(pl_pool *pool);
 

@@ -1,5 +1,5 @@
-/* Which reader a data set has: its own, or the one of sets in memory; and what
- * holds for every reader. */
+/* Which reader a data set has: its own, or the one of sets in memory; and
+ * checks common to all readers. */
 #include "data/dataset.h"
 
 #include "base/assert.h"

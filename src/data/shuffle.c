@@ -1,6 +1,6 @@
-/* Which rows of a set in memory make up a batch: those at the batch's
- * positions in the permutation of the epoch.  Nothing is stored but the place
- * of the next batch, so that a reader can start anywhere. */
+/* Selects the rows of a batch of a set in memory: those at the batch's
+ * positions in the permutation of the epoch.  Only the place of the next batch
+ * is stored, so a reader can start anywhere. */
 #include "data/shuffle.h"
 
 #include "base/assert.h"
@@ -12,14 +12,14 @@
 
 #define POSITION_VERSION 1
 #define POSITION_USED    60
-/* Sparse examples stay together in runs of this many: alone, each would cost
- * as many waits for memory as the weights it needs. */
+/* Sparse examples stay together in runs of this many: singly, each would cost
+ * one memory access per weight. */
 #define RUN 16
 
-/* Kinds of order, as positions state them. */
+/* Kinds of order, as stored in positions. */
 #define ORDER_ONE_PASS  1u
 #define ORDER_KEEP_REST 2u
-#define ORDER_RUNS      4u /* with an incomplete run that moves */
+#define ORDER_RUNS      4u /* with a moving incomplete run */
 
 /* A place in the order; a one_pass reader counts its batches in `step`. */
 typedef struct place {
@@ -36,7 +36,7 @@ typedef struct shuffle_reader {
     uint64_t key;       /* of this data order; epochs derive theirs */
     uint64_t epoch_key; /* of `at.epoch` */
     int64_t rest_slot;  /* in that epoch: runs before the incomplete one */
-    place at;           /* the batch next() gives next */
+    place at;           /* of the next batch */
     uint32_t index[];   /* the rows of the last batch; none in one_pass */
 } shuffle_reader;
 
@@ -50,7 +50,7 @@ static void go_to(shuffle_reader *reader, place to)
 }
 
 /* The run that a position is in, and where in it.  The incomplete run, number
- * count / RUN, stands between two whole ones. */
+ * count / RUN, is between two whole ones. */
 static int64_t slot_of(const shuffle_reader *reader, int64_t position,
                        int64_t *offset)
 {
@@ -144,7 +144,7 @@ static uint32_t kind_of_order(const shuffle_reader *reader)
            (runs ? ORDER_RUNS : 0);
 }
 
-/* Everything of a position but its place: what must agree. */
+/* The settings of a position, which must match; all but its place. */
 static void put_settings(const shuffle_reader *reader, pl_position *out)
 {
     put(out, POSITION_VERSION, 4);
@@ -224,7 +224,7 @@ static void release(pl_reader *reader)
     pl_mem_free(reader);
 }
 
-/* Every worker has all of the set, and takes its batches of one order. */
+/* Every worker has the whole set, and takes its batches of one order. */
 static void describe(const pl_reader *base, char text[PL_READS_TEXT])
 {
     const shuffle_reader *reader = (const shuffle_reader *)base;

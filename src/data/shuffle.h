@@ -1,21 +1,20 @@
-/* shuffle.h - the reader of every data set that lies in memory.
+/* shuffle.h - the reader of all data sets in memory.
  *
- * Shuffles, then shards, in the order dataset.h gives.  The permutation of an
- * epoch is a function of (seed, epoch), computed for one batch at a time, so
- * a reader holds one batch of row numbers and nothing else, and can start
- * anywhere.  Sparse examples are shuffled in runs of 16 that follow each other
- * in the set, or they would take longer to fetch than to learn from; the
- * incomplete run at the end of the set has a place of its own in every epoch,
- * like any other run.
- * one_pass readers walk through the whole set in file order and
- * take no notice of workers and micro-batches.
+ * Shuffles, then shards, in the order that dataset.h defines.  The permutation
+ * of an epoch is a function of (seed, epoch), computed for one batch at a time,
+ * so a reader holds one batch of row numbers and nothing else, and can start
+ * anywhere.  Sparse examples are shuffled in runs of 16 consecutive ones, or
+ * fetching them would take longer than computing; the incomplete run at the end
+ * of the set has a new place in every epoch, like any other run. one_pass
+ * readers read the whole set in file order and ignore workers and
+ * micro-batches.
  *
- * A position is 60 bytes, little-endian: the settings that give it a meaning
- * - version 1 (u32), kind of order (u32), examples (u64), seed (u64), batch
- * (u64), micro-batches (u32), workers (u32) - then the batch that comes next:
- * epoch (u64), step (u64), micro-batch (u32).  The kind of order is 1 for
- * one_pass, 2 for keep_rest, and 4 more where an incomplete run moves with the
- * epoch.  Other settings are refused.
+ * A position is 60 bytes, little-endian: the settings it depends on - version 1
+ * (u32), kind of order (u32), examples (u64), seed (u64), batch (u64),
+ * micro-batches (u32), workers (u32) - then the batch that comes next: epoch
+ * (u64), step (u64), micro-batch (u32).  The kind of order is 1 for one_pass, 2
+ * for keep_rest, plus 4 when an incomplete run moves with the epoch.  Other
+ * settings are refused.
  *
  * Threads: a reader belongs to one thread. */
 #ifndef PL_DATA_SHUFFLE_H

@@ -1,5 +1,5 @@
-/* source.c - opens the data set that a source names: one of those built in, or
- * files of a sparse format; and cuts off the held-out part. */
+/* source.c - opens the data set that a source names: a built-in one, or files
+ * of a sparse format; and separates the held-out part. */
 #include "data/source.h"
 
 #include "base/mem.h"
@@ -102,7 +102,7 @@ static pl_status unknown(const char *text, size_t length)
     return status;
 }
 
-/* What a source's name stands for: one of `sources`, or a format of files. */
+/* A resolved source: one of `sources`, or a file format. */
 typedef struct opener {
     const struct source *source;
     const pl_sparse_format *format; /* NULL: not a file of sparse examples */
@@ -219,7 +219,7 @@ static pl_status check_labels(const pl_dataset *set, const pl_source_opts *opts)
                        : "");
 }
 
-/* "28,28" instead of the shape that the source has. */
+/* "28,28" instead of the source's shape. */
 static pl_status reshape(pl_dataset *set, const char *text)
 {
     pl_shape shape = PL_SCALAR;
@@ -247,7 +247,7 @@ static pl_status reshape(pl_dataset *set, const char *text)
     return PL_OK;
 }
 
-/* Examples that are made when they are needed are as they are. */
+/* Generated examples do not support these options. */
 static pl_status check_made(const pl_dataset *set, pl_split split,
                             const pl_source_opts *opts)
 {
@@ -264,7 +264,7 @@ static pl_status check_made(const pl_dataset *set, pl_split split,
                    flag, set->name);
 }
 
-/* What a model reads of the values, and what happens to images on the way. */
+/* Apply scale, standardization and augmentation. */
 static pl_status encode(pl_dataset **set, pl_split split,
                         const pl_source_opts *opts)
 {

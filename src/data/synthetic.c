@@ -103,7 +103,7 @@ static void fill(synthetic_dataset *set, pl_split split, uint64_t seed)
     }
 }
 
-/* Memory and description; the values come later. */
+/* Allocate and describe; the values are filled in later. */
 static pl_status prepare(synthetic_dataset *set, pl_split split,
                          const pl_source_opts *opts)
 {

@@ -74,7 +74,7 @@ static int64_t count_of(int64_t examples, pl_split split)
     return examples < LEAST_EXAMPLES ? examples : LEAST_EXAMPLES;
 }
 
-/* A bucket: each is half as likely as the one before. */
+/* A bucket: each is half as likely as the previous one. */
 static uint64_t draw_bucket(double u)
 {
     double bucket = -log2(1 - u);
@@ -157,7 +157,7 @@ static pl_status check_room(const pl_dataset *set)
                    (long long)(ram.bytes / 1000000));
 }
 
-/* Memory and description; the values come later. */
+/* Allocate and describe; the values are filled in later. */
 static pl_status prepare(sparse_dataset *set, pl_split split,
                          const pl_source_opts *opts)
 {

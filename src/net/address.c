@@ -1,4 +1,4 @@
-/* address.c - takes "host:port" apart and resolves the host; decides whether an
+/* address.c - splits "host:port" and resolves the host; decides whether an
  * address is loopback. */
 #include "net/address.h"
 

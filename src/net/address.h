@@ -1,4 +1,4 @@
-/* address.h - "host:port" in parts, and what its host stands for.
+/* address.h - "host:port" split, and its host resolved.
  *
  * Threads: any. */
 #ifndef PL_NET_ADDRESS_H
@@ -20,12 +20,12 @@ typedef struct pl_address {
 /* PL_USAGE when it is not HOST:PORT. */
 pl_status pl_address_split(pl_address *out, const char *text) PL_MUST_CHECK;
 
-/* Find the number of the host.  Names may stand for an IPv4 and an IPv6
- * address; IPv4 is tried first, at either end of a connection, so they meet.
- * PL_IO when the name means nothing, or nothing yet. */
+/* Resolve the host.  A name may have an IPv4 and an IPv6 address; both ends of
+ * a connection try IPv4 first, so they agree.  PL_IO when the name cannot be
+ * resolved, or not yet. */
 pl_status pl_address_resolve(pl_address *address) PL_MUST_CHECK;
 
-/* Only this host can be there; false when the name means nothing. */
+/* Whether it is on this host; false when the name cannot be resolved. */
 bool pl_address_is_loopback(const pl_address *address);
 
 /* Of a resolved address, for connect() and bind(). */

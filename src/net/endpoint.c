@@ -1,5 +1,5 @@
-/* The calls of an endpoint over its routes: which one a message takes, how all
- * of them are waited for at once, what is counted. */
+/* The calls of an endpoint over its routes: which route a message takes, how to
+ * wait for all of them at once, what is counted. */
 #include "net/endpoint.h"
 
 #include "base/assert.h"
@@ -15,8 +15,8 @@
 #include <time.h>
 
 #define PEERS_DEFAULT 1024
-#define TURN_AFTER    16 /* messages; then another route is looked at... */
-#define TURNS         64 /* ... and so many of what is there are taken */
+#define TURN_AFTER    16 /* messages; then another route is polled first... */
+#define TURNS         64 /* ... for at most so many messages */
 #define POLLS_FEW     64 /* that need no memory */
 
 static pl_status fill_random(void *out, size_t bytes)
@@ -26,7 +26,7 @@ static pl_status fill_random(void *out, size_t bytes)
     return PL_FAIL(PL_IO, "getrandom: %s", strerror(errno));
 }
 
-/* The transports that the options allow; the connection comes first. */
+/* The transports that the options allow; the connection is first. */
 static void choose_rows(pl_endpoint *e, const pl_transport *wanted)
 {
     e->wanted = wanted;
@@ -209,8 +209,8 @@ pl_status pl_endpoint_need_polls(pl_endpoint *e, int more)
     return PL_OK;
 }
 
-/* Get ready to sleep, until *until_ns at most; false when something may be
- * there already. */
+/* Get ready to sleep, until *until_ns at most; false when a message may be
+ * waiting already. */
 static bool arm(pl_endpoint *e, int64_t *until_ns)
 {
     bool empty = true;
@@ -240,7 +240,7 @@ static void disarm(pl_endpoint *e)
 static struct timespec left_of(pl_deadline deadline, int64_t until_ns)
 {
     int64_t left_ns = pl_deadline_left_ns(deadline);
-    /* A fake clock cannot wake anyone, so look at it every millisecond. */
+    /* A fake clock cannot wake anyone, so poll it every millisecond. */
     if (deadline.clock->fake && left_ns > 1000000)
         left_ns = 1000000;
     if (until_ns != INT64_MAX) {
@@ -259,7 +259,7 @@ static void sleep_on(pl_endpoint *const *endpoints, int count, int total,
     if (total > POLLS_FEW)
         all = pl_mem_alloc((size_t)total, sizeof *all);
     if (all == NULL)
-        return; /* look at all of them instead */
+        return; /* poll all of them instead */
     at = all;
     for (int i = 0; i < count; i++) {
         memcpy(at, endpoints[i]->polls,
@@ -317,11 +317,11 @@ static pl_status take_from(pl_endpoint *e, int row, pl_message *out)
     return route != NULL ? e->rows[row]->take(route, out) : PL_AGAIN;
 }
 
-/* Whatever is there, without waiting.  An upgrade is the faster route and goes
- * first, but not always: no route may starve another.  A look at a connection
- * costs a system call, so it is rare; once it finds something, what else is
- * there comes with it.  Heartbeats take the connection: they do not queue
- * behind the gradients of many workers. */
+/* The next message of any route, without waiting.  An upgrade is faster and
+ * goes first, but not always: no route may starve another.  Polling a
+ * connection costs a system call, so it is rare; once it has a message, those
+ * that follow are taken, too.  Heartbeats take the connection: they do not
+ * queue behind the gradients of many workers. */
 static pl_status take(pl_endpoint *e, pl_message *out)
 {
     int last = e->row_count - 1, first = last;
@@ -353,7 +353,7 @@ static void received(pl_endpoint *e, pl_message *out)
         PL_FRAME_BYTES + (int64_t)out->frame.payload_bytes;
 }
 
-/* A client: why the server turned it away for good, or NULL. */
+/* A client: why the server refused it for good, or NULL. */
 static const char *refused(pl_endpoint *e)
 {
     return e->rows[0]->refused != NULL ? e->rows[0]->refused(e->routes[0])

@@ -15,7 +15,7 @@
 
 #define PL_OFFENDERS 32
 
-/* Who sent something wrong lately, so as to log it once. */
+/* Recent senders of malformed messages, to log each once. */
 typedef struct pl_offenders {
     char who[PL_OFFENDERS][PL_PEER_TEXT];
     unsigned next;
@@ -30,7 +30,7 @@ struct pl_endpoint {
     bool server;
     char *name;
     char address[PL_ADDRESS_BYTES]; /* listening, or connected to */
-    pl_area *area;                  /* the caller's; may be NULL */
+    pl_area *area;                  /* of the caller; may be NULL */
     pl_peers peers;                 /* a client has one */
     pl_endpoint_counts counts;
     pl_offenders offenders;
@@ -41,18 +41,18 @@ struct pl_endpoint {
     pl_route *routes[PL_ROUTES_MOST];
     int row_count;
     const pl_transport *wanted; /* by the options; NULL: any */
-    int turn;                   /* the route that is not to starve... */
-    int turns;                  /* ... may give so many messages first */
+    int turn;                   /* the route that goes first... */
+    int turns;                  /* ... for so many messages */
     struct pollfd *polls;       /* of all routes, in their order */
 };
 
-/* Count something that is not ours, and name its sender once; of many in a
- * short time only the first. */
+/* Count a malformed message, and log its sender once; of many in a short time
+ * only the first ones. */
 void pl_endpoint_refuse(pl_endpoint *endpoint, const char *who,
                         const char *why);
-/* Who a client with keys expects at the other end. */
+/* The server that a client with keys expects. */
 pl_principal pl_endpoint_server(const pl_endpoint_opts *opts);
-/* Make room for the descriptors of all routes, and so many more. */
+/* Make room for the descriptors of all routes, and `more` others. */
 pl_status pl_endpoint_need_polls(pl_endpoint *endpoint, int more) PL_MUST_CHECK;
 /* End the upgrade of a peer, if it has one. */
 void pl_endpoint_downgrade(pl_endpoint *endpoint, pl_peer peer);

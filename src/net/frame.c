@@ -1,6 +1,5 @@
-/* The bytes of the header that opens every message: where each field lies, and
- * which headers are refused (docs/formats/wire.md).  Payloads are opaque
- * here. */
+/* The bytes of the header of every message: the offset of each field, and which
+ * headers are refused (docs/formats/wire.md).  Payloads are opaque here. */
 #include "net/frame.h"
 
 #include "base/assert.h"
@@ -10,7 +9,7 @@
 
 static const uint8_t magic[4] = { 'P', 'L', 'N', '1' };
 
-/* Where each field lies; docs/formats/wire.md is the same table. */
+/* The offset of each field; docs/formats/wire.md has the same table. */
 enum {
     AT_VERSION = 4,
     AT_KIND = 6,
@@ -99,8 +98,8 @@ static pl_status check_head(const uint8_t *in, size_t size)
     return PL_OK;
 }
 
-/* Does the length agree with what came?  What is in the payload is known to
- * those who decode the kind. */
+/* Does the length match the bytes received?  The payload's content is checked
+ * by the decoder of its kind. */
 static pl_status check_size(const pl_frame *frame, size_t payload_bytes)
 {
     const char *kind = pl_frame_kind_text(frame->kind);

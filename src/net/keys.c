@@ -79,7 +79,7 @@ pl_status pl_secret_write(const pl_secret *secret, const char *path)
     if (close(fd) != 0 && status == PL_OK)
         status = PL_FAIL(PL_IO, "write %s: %s", path, strerror(errno));
     if (status != PL_OK)
-        unlink(path); /* half a key is none */
+        unlink(path); /* half a key is useless */
     return status;
 }
 
@@ -94,7 +94,7 @@ pl_status pl_secret_put(const pl_secret *secret, int fd, const char *path)
     return status;
 }
 
-/* Nobody else may know or choose the secret. */
+/* No other user may read or choose the secret. */
 static pl_status check_private(int fd, const char *path)
 {
     struct stat file;
@@ -115,7 +115,7 @@ static pl_status check_private(int fd, const char *path)
     return PL_OK;
 }
 
-/* At most `room` bytes; more than fit are noticed by who parses them. */
+/* Read at most `room` bytes; the parser detects files that are too long. */
 static pl_status read_some(int fd, char *out, size_t room, size_t *count,
                            const char *path)
 {
@@ -137,7 +137,7 @@ pl_status pl_secret_read(pl_secret *out, const char *path)
 {
     char text[PL_SECRET_FILE_MAX];
     size_t count;
-    /* O_NONBLOCK: a pipe of that name is refused, not waited for. */
+    /* O_NONBLOCK: refuse a pipe of that name instead of waiting for it. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return PL_FAIL(errno == ENOENT ? PL_NOTFOUND : PL_IO, "key file %s: %s",

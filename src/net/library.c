@@ -1,5 +1,5 @@
 /* library.c - loads a shared library at its first use and finds its functions;
- * what is missing is named with the package that has it. */
+ * an error names the package that has it. */
 #include "net/library.h"
 
 #include <dlfcn.h>

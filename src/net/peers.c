@@ -1,5 +1,5 @@
-/* Numbers for the clients of a server, and who gives up its number when there
- * are too many. */
+/* Numbers for the clients of a server; decides which client loses its number
+ * when there are too many. */
 #include "net/peers.h"
 
 #include "base/assert.h"

@@ -1,11 +1,11 @@
 /* peers.h - the clients of a server by number.
  *
- * A client is known by the 16 random bytes it chose; the server speaks of
+ * A client is identified by 16 random bytes that it chose; the server uses
  * small numbers.  A dropped client keeps its number, so that its messages are
  * recognised and ignored, until the number is needed for a new one.  When all
- * are taken, who was heard longest ago is dropped, first of those that nobody
- * said are to be kept, last of those with an upgrade: neither a flood nor
- * what dead tasks leave behind keeps new ones out.
+ * are taken, the client silent for longest is dropped: first among those not
+ * marked to be kept, last among those with an upgrade.  So neither a flood nor
+ * the connections of dead tasks keep new clients out.
  *
  * Threads: one. */
 #ifndef PL_NET_PEERS_H
@@ -24,14 +24,14 @@ typedef struct pl_peer_entry {
     uint8_t identity[PL_IDENTITY_BYTES];
     bool dropped;
     uint64_t dropped_at; /* count of drops; the oldest number goes first */
-    bool kept;           /* goes last */
-    bool met;            /* its first message was handed out */
+    bool kept;           /* dropped last */
+    bool met;            /* its first message was delivered */
     uint64_t heard_at;   /* count of messages */
     char address[PL_PEER_TEXT];
     pl_principal who;
     int32_t offences;         /* malformed messages */
-    struct pl_route *upgrade; /* NULL: the connection alone */
-    void *link;               /* what the upgrade keeps of this peer */
+    struct pl_route *upgrade; /* NULL: the connection only */
+    void *link;               /* the upgrade's state for this peer */
 } pl_peer_entry;
 
 typedef struct pl_peers {

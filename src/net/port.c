@@ -1,5 +1,5 @@
-/* port.c - finds free ports outside the range that the system hands out by
- * itself, so that no other process takes one in between. */
+/* port.c - finds free ports outside the system's ephemeral range, so that no
+ * other process takes one in between. */
 #include "net/port.h"
 
 #include "base/clock.h"

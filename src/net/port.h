@@ -7,8 +7,8 @@
 #include "paceline/base.h"
 
 /* `count` different ones at the address of `host`, which must be this host's.
- * They are below those that systems give to outgoing connections, and are not
- * held: who wants one binds it soon.  PL_IO when the name means nothing, or is
+ * They are below the ephemeral ports of outgoing connections and are not
+ * reserved: bind them soon.  PL_IO when the name cannot be resolved or is
  * another host's. */
 pl_status pl_port_find(const char *host, int count, int *ports) PL_MUST_CHECK;
 

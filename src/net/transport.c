@@ -1,4 +1,4 @@
-/* The table of transports: which there are, and which one a flag names. */
+/* The table of transports: all rows, and the one that a flag names. */
 #include "net/transport.h"
 
 #include "base/assert.h"

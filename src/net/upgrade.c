@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Not upgrading is no failure, but worth knowing when one looks for it. */
+/* Staying without the upgrade is not a failure, but worth a debug line. */
 static pl_status stay(const pl_endpoint *e, const pl_transport *row,
                       pl_status status)
 {
@@ -26,7 +26,7 @@ void pl_endpoint_downgrade(pl_endpoint *e, pl_peer peer)
         route->transport->upgrade->drop(route, peer);
 }
 
-/* Room for one peer more; the first one opens the route. */
+/* Make room for one more peer; the first one opens the route. */
 static pl_status open_route(pl_endpoint *e, int row)
 {
     bool first = e->routes[row] == NULL;
@@ -40,7 +40,7 @@ static pl_status open_route(pl_endpoint *e, int row)
     return status;
 }
 
-/* Undo what was begun where `status` is a failure. */
+/* Undo the agreement when `status` is a failure. */
 static pl_status settle(pl_endpoint *e, pl_peer peer, char *text,
                         pl_status status)
 {
@@ -70,7 +70,7 @@ pl_status pl_endpoint_offer(pl_endpoint *client, char offer[PL_OFFER_BYTES])
     return PL_OK;
 }
 
-/* The row that an offer names; 0, the connection: none that is allowed. */
+/* The row that an offer names; 0, the connection: no allowed one. */
 static int row_of(const pl_endpoint *e, const char *offer)
 {
     for (int i = 1; i < e->row_count; i++) {

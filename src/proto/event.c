@@ -1,6 +1,6 @@
-/* Messages are put together on the stack (those of a graph, which has any
- * number of nodes, in four pieces of memory), measured, and packed into the
- * room that was made for them: an event takes no memory of its own. */
+/* Messages are built on the stack (those of a graph, with any number of nodes,
+ * in four allocations), measured, and packed into reserved room in the buffer:
+ * an event needs no memory of its own. */
 #include "proto/event.h"
 
 #include "base/assert.h"
@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* The producer that TensorBoard takes for a TensorFlow of today. */
+/* The producer version that TensorBoard accepts as a current TensorFlow. */
 #define PRODUCER 27
 
 /* The library's texts are not const, but it does not write to them. */
@@ -19,7 +19,7 @@ static char *text_of(const char *text)
     return (char *)text;
 }
 
-/* Append the event in the frame of a record. */
+/* Append the event as a framed record. */
 static void put_event(pl_buffer *out, const Pl__Event *event)
 {
     size_t bytes = pl__event__get_packed_size(event);
@@ -78,8 +78,8 @@ void pl_event_scalar(pl_buffer *out, double time, int64_t step, const char *tag,
     put_value(out, time, step, &scalar);
 }
 
-/* Buckets from the first that is not empty to the last; the one before the
- * first, empty, says where that begins. */
+/* Buckets from the first that is not empty to the last; preceded by an empty
+ * one whose limit is where the first begins. */
 static size_t list_buckets(const pl_histogram *histogram, double *limits,
                            double *counts)
 {
@@ -232,7 +232,7 @@ void pl_event_graph(pl_buffer *out, double time, const pl_event_node *nodes,
     close_graph(&g);
 }
 
-/* A value of no elements, with what the page reads. */
+/* A value without elements, with the metadata that the page reads. */
 static void put_hparams(pl_buffer *out, double time, const char *tag,
                         Pl__HParamsPluginData *content)
 {
@@ -258,7 +258,7 @@ static void put_hparams(pl_buffer *out, double time, const char *tag,
     put_value(out, time, 0, &value);
 }
 
-/* A hyperparameter as an entry of their map. */
+/* A hyperparameter as a map entry. */
 typedef struct entry {
     Pl__SessionStartInfo__HparamsEntry base;
     Pl__Value value;

@@ -15,7 +15,7 @@
 #define PL_PROTO_LENGTH  2
 #define PL_PROTO_FIXED32 5
 
-/* What is left of a message. */
+/* The rest of a message. */
 typedef struct pl_proto_span {
     const uint8_t *at, *end;
 } pl_proto_span;
@@ -28,17 +28,17 @@ typedef struct pl_proto_field {
     pl_proto_span body;
 } pl_proto_field;
 
-/* Of more than one byte; false when the message ends in it, or it has more
- * than 64 bits. */
+/* A varint of more than one byte; false when the message ends within it, or it
+ * has more than 64 bits. */
 bool pl_proto_long(pl_proto_span *in, uint64_t *out);
 
-/* In sight of the compiler, as PL_FAIL says. */
+/* Inline, so that the compiler sees the status (see PL_FAIL). */
 static inline pl_status pl_proto_cut_short(void)
 {
     return PL_FAIL(PL_FORMAT, "the message ends inside a field");
 }
 
-/* Most are tags and lengths of one byte. */
+/* Fast path: most are tags and lengths of one byte. */
 static inline bool pl_proto_varint(pl_proto_span *in, uint64_t *out)
 {
     if (in->at < in->end && *in->at < 0x80) {

@@ -1,8 +1,9 @@
-/* onnx.c - reads ONNX files: decides which sizes of a file hold together, and
- * how much memory a file may ask for.
+/* onnx.c - reads ONNX files: checks that the sizes of a file are consistent,
+ * and limits the memory it may need.
  *
- * A message of two bytes becomes a struct of a hundred, so what is unpacked has
- * a budget in proportion to the file: more is no model but an attack. */
+ * A message of two bytes becomes a struct of a hundred, so unpacking has a
+ * budget in proportion to the file: a model stays within it, an attack does
+ * not. */
 #include "proto/onnx.h"
 
 #include "base/error.h"
@@ -13,14 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUDGET_TIMES 16                /* bytes for a byte of the file... */
-#define BUDGET_BYTES ((size_t)1 << 20) /* ... and for its structs at least */
+#define BUDGET_TIMES 16                /* bytes per byte of the file... */
+#define BUDGET_BYTES ((size_t)1 << 20) /* ... and at least this for structs */
 #define EXTERNAL     1                 /* TensorProto.DataLocation */
 #define ELEMENTS     ((int64_t)1 << 40)
 
 struct pl_onnx {
     size_t budget;
-    bool over; /* it was used up */
+    bool over; /* budget exceeded */
     Pl__Onnx__Model *message;
     pl_onnx_model model;
     pl_onnx_node *nodes;
@@ -126,7 +127,7 @@ static pl_status read_place(pl_onnx_tensor *tensor,
     return PL_OK;
 }
 
-/* The elements are in one of several fields. */
+/* Elements are in one of several fields. */
 static pl_status read_data(pl_onnx_tensor *tensor, const Pl__Onnx__Tensor *from)
 {
     size_t size = size_of(tensor->type), found = 0;
@@ -169,7 +170,7 @@ static pl_status read_tensor(pl_onnx_tensor *tensor,
 
 /* --- nodes -------------------------------------------------------------- */
 
-/* Texts of protobuf-c have a NUL behind them, bytes have not. */
+/* protobuf-c terminates texts with a NUL, but not bytes. */
 static pl_status end_bytes(ProtobufCBinaryData *bytes, const char **out)
 {
     *out = "";
@@ -241,7 +242,7 @@ static pl_status read_value(pl_onnx_value *value,
         from->type != NULL ? from->type->tensor_type : NULL;
     *value = (pl_onnx_value) { .name = from->name };
     if (type == NULL)
-        return PL_OK; /* whoever needs it says so */
+        return PL_OK; /* its users report an error */
     value->type = type->elem_type;
     if (type->shape == NULL)
         return PL_OK;

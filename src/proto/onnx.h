@@ -1,12 +1,12 @@
 /* onnx.h - ONNX files: a graph of named operators with its weights.
  *
- * The structs are what a file holds, in the same form whether it was read or is
- * to be written.  Texts and lists belong to who made the struct: of a file that
- * was read, to the pl_onnx.
+ * The structs represent a file that was read or will be written.  Texts and
+ * lists belong to the creator of the struct: for a file that was read, the
+ * pl_onnx.
  *
- * A file is hostile input.  After pl_onnx_parse every tensor has as many
- * elements as its dimensions say, or says where outside of the file they are;
- * what a graph means is left to who reads it.
+ * A file is untrusted input.  After pl_onnx_parse every tensor has as many
+ * elements as its dimensions state, or names the external file that holds them;
+ * the caller interprets the graph.
  *
  * Threads: none of its own. */
 #ifndef PL_PROTO_ONNX_H
@@ -20,10 +20,10 @@
 
 #define PL_ONNX_RANK 8 /* the most dimensions */
 #define PL_ONNX_FILE_MOST                                                      \
-    ((size_t)INT32_MAX) /* what Protocol Buffers allow                         \
-                         */
+    ((size_t)INT32_MAX) /* the limit of Protocol Buffers */
 
-/* TensorProto.DataType; tensors of others are refused where they are used. */
+/* TensorProto.DataType; tensors of other types are refused where they are
+ * used. */
 enum {
     PL_ONNX_FLOAT = 1,
     PL_ONNX_INT32 = 6,
@@ -47,8 +47,8 @@ typedef struct pl_onnx_tensor {
     int64_t dims[PL_ONNX_RANK];
     int64_t count;    /* elements: the product of dims */
     const void *data; /* `count` elements of type FLOAT, INT32 or INT64; NULL:
-                         of another type, or elsewhere */
-    /* Elsewhere: bytes of a file beside this one. */
+                         another type, or external */
+    /* External: bytes of a file beside this one. */
     const char *location; /* NULL: in this file */
     int64_t offset, bytes;
 } pl_onnx_tensor;
@@ -58,7 +58,7 @@ typedef struct pl_onnx_attribute {
     int32_t type;
     int64_t i;
     float f;
-    const char *s; /* with a NUL behind it */
+    const char *s; /* NUL-terminated */
     const pl_onnx_tensor *t;
     const int64_t *ints;
     const float *floats;
@@ -99,14 +99,14 @@ typedef struct pl_onnx_model {
 typedef struct pl_onnx pl_onnx;
 
 /* Read a file.  PL_FORMAT: it is not an ONNX model, or a size in it is wrong;
- * PL_UNSUPPORTED: it is, but has more than we read. */
+ * PL_UNSUPPORTED: it is one, but has unsupported features. */
 pl_status pl_onnx_parse(pl_onnx **out, const void *data,
                         size_t bytes) PL_MUST_CHECK;
 void pl_onnx_free(pl_onnx *onnx); /* NULL is fine */
 const pl_onnx_model *pl_onnx_get(const pl_onnx *onnx);
 
-/* Append the file of a model, whose tensors have their data.  PL_UNSUPPORTED
- * when it would be longer than a file may be. */
+/* Append the file of a model whose tensors all have data.  PL_UNSUPPORTED when
+ * it would be longer than a file may be. */
 pl_status pl_onnx_pack(const pl_onnx_model *model,
                        pl_buffer *out) PL_MUST_CHECK;
 

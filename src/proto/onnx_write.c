@@ -9,17 +9,17 @@
 
 #include <string.h>
 
-/* What the messages are made of, freed as a whole. */
+/* Memory of the messages, freed as a whole. */
 typedef struct piece {
     struct piece *next;
 } piece;
 
 typedef struct packer {
     piece *pieces;
-    bool failed; /* for want of memory */
+    bool failed; /* out of memory */
 } packer;
 
-/* `count` zeroed elements; a message in place of what failed is never used. */
+/* `count` zeroed elements; after a failure the result is never used. */
 static void *take(packer *p, size_t count, size_t size)
 {
     size_t bytes;

@@ -1,6 +1,6 @@
-/* Reads and writes tf.train.Example without a message object: the lists
- * wanted are found by name in one walk and unpacked straight into the
- * caller's arrays, as a training reads millions of them a second. */
+/* Reads and writes tf.train.Example without a message object: the lists wanted
+ * are found by name in one walk and unpacked directly into the caller's arrays,
+ * since training reads millions of them per second. */
 #include "proto/tf_example.h"
 
 #include "proto/field.h"
@@ -196,8 +196,8 @@ static uint8_t *put_frame(uint8_t *to, unsigned number, size_t bytes)
     return put_varint(to, bytes);
 }
 
-/* The head of an entry whose list is field `number` of the feature and has
- * packed elements of so many bytes. */
+/* Write the head of an entry whose list is field `number` of the feature and
+ * has packed elements of so many bytes. */
 static uint8_t *put_entry(uint8_t *to, const char *name, unsigned number,
                           size_t packed)
 {

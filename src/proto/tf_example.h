@@ -1,10 +1,10 @@
 /* tf_example.h - tf.train.Example, read in place.
  *
  * Three lists of an example are found by their names, everything else is
- * passed over.  Nothing is copied or allocated: a list points into the
- * message until it is unpacked.  The wire format is checked strictly; packed
- * and single elements, repeated keys (the last one counts) and unknown fields
- * are as the protocol buffer rules want them.
+ * skipped.  Nothing is copied or allocated: a list points into the message
+ * until it is unpacked.  The wire format is checked strictly; packed and single
+ * elements, repeated keys (the last one counts) and unknown fields are handled
+ * by the rules of protocol buffers.
  *
  * Threads: any. */
 #ifndef PL_PROTO_TF_EXAMPLE_H
@@ -16,28 +16,28 @@
 #include <stdint.h>
 
 typedef enum pl_tf_kind {
-    PL_TF_NONE,  /* not there */
-    PL_TF_EMPTY, /* there, without a list in it */
+    PL_TF_NONE,  /* absent */
+    PL_TF_EMPTY, /* present, without a list */
     PL_TF_BYTES,
     PL_TF_FLOATS,
     PL_TF_INTS,
 } pl_tf_kind;
 
-/* A FloatList or an Int64List as it lies in the message. */
+/* A FloatList or an Int64List inside the message. */
 typedef struct pl_tf_list {
     const char *name;  /* of the feature; given */
     size_t name_bytes; /* given */
-    pl_tf_kind kind;   /* found, as the rest */
+    pl_tf_kind kind;   /* found, like the rest */
     const uint8_t *data;
     size_t bytes;
 } pl_tf_list;
 
-/* Find the lists.  PL_FORMAT says what is wrong with the message. */
+/* Find the lists.  PL_FORMAT: the message is malformed. */
 pl_status pl_tf_example_find(const uint8_t *data, size_t bytes,
                              pl_tf_list *lists, int count) PL_MUST_CHECK;
 
-/* The elements of a list of that kind.  `out` has room for as many as the
- * list has bytes (floats: a quarter of it). */
+/* The elements of a list of that kind.  `out` has room for one per byte of the
+ * list (floats: per four). */
 pl_status pl_tf_list_ints(const pl_tf_list *list, int64_t *out,
                           size_t *count) PL_MUST_CHECK;
 pl_status pl_tf_list_floats(const pl_tf_list *list, float *out,
@@ -52,7 +52,7 @@ typedef struct pl_tf_example {
     size_t count;
 } pl_tf_example;
 
-/* The most bytes it takes, and the bytes; returns how many. */
+/* The most bytes it takes; and write it, returning its bytes. */
 size_t pl_tf_example_room(const pl_tf_example *example);
 size_t pl_tf_example_write(const pl_tf_example *example, uint8_t *out);
 

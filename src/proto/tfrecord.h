@@ -1,5 +1,5 @@
-/* tfrecord.h - the frame around each record of a TFRecord file; TensorBoard's
- * event files are such files.
+/* tfrecord.h - the frame around each record of a TFRecord file, such as
+ * TensorBoard's event files.
  *
  * Length (u64), its masked CRC32C (u32), the record, its masked CRC32C (u32).
  *
@@ -13,11 +13,11 @@
 #define PL_TFRECORD_HEAD 12
 #define PL_TFRECORD_TAIL 4
 
-/* The checksum as the frame has it. */
+/* The checksum as stored in the frame. */
 uint32_t pl_tfrecord_sum(const uint8_t *data, size_t bytes);
 
-/* Put the frame around `bytes` that lie at frame + PL_TFRECORD_HEAD; returns
- * the bytes of the whole. */
+/* Put the frame around the `bytes` at frame + PL_TFRECORD_HEAD; returns the
+ * total size. */
 size_t pl_tfrecord_seal(uint8_t *frame, size_t bytes);
 
 #endif

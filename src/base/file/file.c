@@ -1,6 +1,6 @@
 /* file.c - reads whole files with their size checked, and replaces files
  * atomically: a temporary name beside the target, fsync, rename. Where an error
- * has a cure (disk full, too many open files), the sentence names it. */
+ * has a remedy (disk full, too many open files), the message names it. */
 #include "base/file/file.h"
 
 #include "base/assert.h"
@@ -30,7 +30,7 @@ bool pl_file_fault(void)
     return true;
 }
 
-/* What the person can do about it, or "". */
+/* What the user can do about it, or "". */
 static const char *hint(int error, bool writing)
 {
     switch (error) {
@@ -152,14 +152,14 @@ struct pl_file_writer {
     char *path;
     char *temporary; /* the name while it is written */
     int file;        /* -1: closed */
-    bool in_place;   /* what is put cannot be taken back: no temporary */
+    bool in_place;   /* written directly, without a temporary file */
     bool failed;     /* a put failed; must not be committed */
     size_t used;     /* bytes in the buffer, not yet written */
     uint8_t buffer[BUFFER_BYTES];
 };
 
-/* Create and open a temporary file beside the writer's path.  A name that a
- * dead process of the same number left behind is passed over. */
+/* Create and open a temporary file beside the writer's path.  A name left
+ * behind by a dead process with the same pid is skipped. */
 static pl_status open_temporary(pl_file_writer *writer)
 {
     static atomic_uint next;
@@ -193,8 +193,8 @@ out:
     return status;
 }
 
-/* The new file looks like the one it will replace.  Whoever may not give a
- * file away keeps it. */
+/* Give the new file the owner and mode of the one it replaces; without the
+ * right to change the owner, only the mode. */
 static pl_status keep_mode(const pl_file_writer *writer,
                            const pl_output *output)
 {
@@ -204,7 +204,7 @@ static pl_status keep_mode(const pl_file_writer *writer,
     PL_SYSTEM_CALL(result, fchown(writer->file, output->owner, output->group));
     if (result < 0 && errno != EPERM)
         return pl_file_fail_errno("set the owner of", writer->path, true);
-    /* Not the right to act as another owner. */
+    /* Without the owner, no set-user-ID or set-group-ID bit. */
     mode_t mode = result < 0 ? output->mode & 0777 : output->mode;
     PL_SYSTEM_CALL(result, fchmod(writer->file, mode));
     return result < 0
@@ -273,11 +273,11 @@ pl_status pl_file_writer_put(pl_file_writer *writer, const void *data,
     return PL_OK;
 }
 
-/* Close for good; an error the close reports (NFS, quotas) counts. */
+/* Close the file; an error that close reports (NFS, quotas) is a failure. */
 static pl_status close_written(pl_file_writer *writer)
 {
     int result = close(writer->file);
-    writer->file = -1; /* Linux: gone, also when the close says EINTR */
+    writer->file = -1; /* Linux: closed even after EINTR */
     if (pl_file_fault())
         result = -1;
     if (result < 0 && errno != EINTR)
@@ -301,7 +301,7 @@ pl_status pl_file_writer_commit(pl_file_writer *writer)
     PL_SYSTEM_CALL(result, rename(writer->temporary, writer->path));
     if (result < 0)
         return pl_file_fail_errno("rename to", writer->path, true);
-    pl_mem_free(writer->temporary); /* the name is gone */
+    pl_mem_free(writer->temporary); /* it was renamed */
     writer->temporary = NULL;
     return pl_file_flush_folder_of(writer->path);
 }
@@ -313,7 +313,7 @@ void pl_file_writer_free(pl_file_writer *writer)
     if (writer->file >= 0)
         close(writer->file);
     if (writer->temporary != NULL)
-        unlink(writer->temporary); /* best effort: a dot name is no one's */
+        unlink(writer->temporary); /* best effort: nothing reads dot names */
     pl_mem_free(writer->temporary);
     pl_mem_free(writer->path);
     pl_mem_free(writer);

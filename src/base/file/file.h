@@ -1,13 +1,12 @@
 /* file.h - whole files: read, replace atomically; mapping them is map.h.
  *
- * There are two kinds of files to write.  Those in a folder of our own (run
- * folders, checkpoints) are replaced under their name, whatever has it: no
- * link that was left there is followed.  Outputs are files that a user
- * named: they go where the name leads, as with `cat > NAME`.
+ * Two kinds of files are written.  Files in our own folders (run folders,
+ * checkpoints) replace whatever has their name: links are not followed. Outputs
+ * are files that a user named: links are followed, as with `cat > NAME`.
  *
- * Errors name the path, what the system said, and where one can do something
- * about it, what.  A file or folder to read that is not there is PL_NOTFOUND,
- * no memory PL_NOMEM, everything else the system refuses PL_IO.
+ * Errors name the path, the system's error and, where there is one, the remedy.
+ * A file or folder to read that does not exist is PL_NOTFOUND, lack of memory
+ * PL_NOMEM, any other system error PL_IO.
  *
  * Threads: any; the fault counter belongs to the thread that set it. */
 #ifndef PL_BASE_FILE_FILE_H
@@ -20,15 +19,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The whole file as text with a NUL behind it (pl_mem_free); PL_FORMAT when
- * it is longer than `most` bytes or holds a NUL itself.  What is not a regular
- * file, and might never end, is PL_IO. */
+/* The whole file as NUL-terminated text (pl_mem_free); PL_FORMAT when it is
+ * longer than `most` bytes or contains a NUL.  A file that is not regular, and
+ * might never end, is PL_IO. */
 pl_status pl_file_read_text(char **out, const char *path,
                             size_t most) PL_MUST_CHECK;
 
-/* At most the last room - 1 bytes of a regular file, with a NUL behind them;
- * *bytes counts them, *first is where in the file they begin.  A file that
- * grows or shrinks meanwhile gives what was there. */
+/* Read at most the last room - 1 bytes of a regular file, NUL-terminated;
+ * *bytes counts them, *first is their offset in the file.  A file may grow or
+ * shrink meanwhile. */
 pl_status pl_file_read_end(const char *path, char *text, size_t room,
                            size_t *bytes, int64_t *first) PL_MUST_CHECK;
 
@@ -50,10 +49,10 @@ pl_status pl_file_replace(const char *path, const void *data,
 
 /* A writer of an output.  A symbolic link's target is replaced, not the link,
  * and the new file has the owner (where permitted) and mode of the old one.
- * What is not a regular file is written to as it is: a device, a descriptor of
- * this process (/dev/stdout), a FIFO, for whose reader it waits up to a
- * minute (PL_TIMEOUT).  Folders, sockets, and names in a folder that does not
- * exist are refused. */
+ * Anything else is written to directly: a device, a descriptor of this process
+ * (/dev/stdout), or a FIFO, whose reader is awaited for up to a minute
+ * (PL_TIMEOUT).  Folders, sockets, and names in a folder that does not exist
+ * are refused. */
 pl_status pl_file_writer_new_output(pl_file_writer **out,
                                     const char *path) PL_MUST_CHECK;
 
@@ -61,36 +60,36 @@ pl_status pl_file_writer_new_output(pl_file_writer **out,
 pl_status pl_file_output(const char *path, const void *data,
                          size_t bytes) PL_MUST_CHECK;
 
-/* The same for rows that are to be seen while more are coming: a regular file
- * is cut to nothing and grows in place.  The caller closes *out. */
+/* The same for rows that are read while more are written: a regular file is
+ * truncated and grows in place.  The caller closes *out. */
 pl_status pl_file_stream(int *out, const char *path) PL_MUST_CHECK;
 
 bool pl_file_exists(const char *path);
 
-/* Make a folder and those above it, flushed; existing ones are fine. */
+/* Make a folder and its parents, flushed; existing ones are fine. */
 pl_status pl_file_make_folder(const char *path) PL_MUST_CHECK;
-/* The same, but the folder itself is not flushed, only those above it: for
- * files that are not flushed either, as logs and events. */
+/* The same, but only the parents are flushed: for folders whose files are not
+ * flushed either, such as logs and events. */
 pl_status pl_file_make_folder_unflushed(const char *path) PL_MUST_CHECK;
 
 /* Rename a folder or file, then flush the folder that holds it. */
 pl_status pl_file_rename(const char *from, const char *to) PL_MUST_CHECK;
 
-/* Remove a file, or a folder with what is in it; links are not followed, and
- * a path that is not there is fine. */
+/* Remove a file, or a folder and its contents; links are not followed, and a
+ * missing path is fine. */
 pl_status pl_file_remove_all(const char *path) PL_MUST_CHECK;
 
 /* "folder/name" in *out. */
 pl_status pl_file_join(char **out, const char *folder,
                        const char *name) PL_MUST_CHECK;
 
-/* The names in a folder but "." and "..", sorted; *names is one allocation
+/* The names in a folder except "." and "..", sorted; *names is one allocation
  * (pl_mem_free). */
 pl_status pl_file_list(char ***names, size_t *count,
                        const char *folder) PL_MUST_CHECK;
 
-/* Test support: the system call for I/O after `nth` good ones of this thread
- * fails with `error` (an errno value), once. */
+/* Test support: the system call for I/O after `nth` successful ones of this
+ * thread fails with `error` (an errno value), once. */
 void pl_file_fail_at(long nth, int error);
 bool pl_file_fail_off(void);
 

@@ -9,12 +9,12 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-/* True, with errno set, when this system call is the one a test wants to
- * fail.  Asked before every call but those that only clean up. */
+/* True, with errno set, when this system call is the one a test wants to fail.
+ * Checked before every call except those that only clean up. */
 bool pl_file_fault(void);
 
-/* Make a system call that may fail on purpose, again when a signal broke it
- * off. */
+/* Make a system call that a test can fail; retry it when a signal interrupts
+ * it. */
 #define PL_SYSTEM_CALL(result, call)                                           \
     do {                                                                       \
         (result) = pl_file_fault() ? -1 : (call);                              \
@@ -27,17 +27,17 @@ pl_status pl_file_fail_errno(const char *verb, const char *path, bool writing);
 pl_status pl_file_open_to_read(int *out, const char *path,
                                struct stat *info) PL_MUST_CHECK;
 
-/* The part of `path` behind the last slash. */
+/* The part of `path` after the last slash. */
 const char *pl_file_last_name(const char *path);
 
-/* Flush the folder that holds `path`, so that its new name lasts. */
+/* Flush the folder that holds `path`, so that its new name is durable. */
 pl_status pl_file_flush_folder_of(const char *path) PL_MUST_CHECK;
 
-/* Where an output that a user named goes. */
+/* The resolved target of an output that a user named. */
 typedef struct pl_output {
-    char *path;  /* at the end of the links */
-    int file;    /* write here, as it is; -1: replace `path` */
-    bool exists; /* a regular file to replace, which had: */
+    char *path;  /* with all links followed */
+    int file;    /* write to this directly; -1: replace `path` */
+    bool exists; /* a regular file is replaced, which has: */
     uid_t owner;
     gid_t group;
     mode_t mode;

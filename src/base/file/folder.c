@@ -1,4 +1,4 @@
-/* folder.c - the part of file.h about folders. */
+/* folder.c - the functions of file.h for folders. */
 #include "base/file/file.h"
 
 #include "base/file/file_priv.h"
@@ -46,7 +46,7 @@ pl_status pl_file_flush_folder_of(const char *path)
     return status;
 }
 
-/* One folder whose parent is there. */
+/* Make one folder whose parent exists. */
 static pl_status make_one_folder(const char *path, bool flush)
 {
     int result;
@@ -72,7 +72,7 @@ static pl_status make_folders(const char *path, bool flush_last)
         if (*at != '/' || at == part || at[-1] == '/' || at[1] == '\0')
             continue;
         *at = '\0';
-        if (!pl_file_exists(part)) /* a parent we may not even list is fine */
+        if (!pl_file_exists(part)) /* a parent may be unreadable */
             status = make_one_folder(part, true);
         *at = '/';
     }
@@ -132,7 +132,7 @@ pl_status pl_file_join(char **out, const char *folder, const char *name)
                          name);
 }
 
-/* Names behind one another, each with its NUL. */
+/* Concatenated names, each NUL-terminated. */
 struct name_list {
     char *bytes;
     size_t used;

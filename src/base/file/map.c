@@ -1,8 +1,9 @@
-/* map.c - decides when a file is mapped and what happens when its pages go.
+/* map.c - decides when a file is mapped and what happens when its pages
+ * disappear.
  *
  * Mapped files are in a list that the handler of SIGBUS walks without a lock:
- * its cells are never freed, only used again, and a cell counts from the
- * moment its `begin` is set until it is zero again. */
+ * its cells are reused but never freed, and a cell is valid while its `begin`
+ * is not zero. */
 #include "base/file/map.h"
 
 #include "base/assert.h"
@@ -17,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CELLS_MORE 256 /* made at a time */
+#define CELLS_MORE 256 /* allocated at a time */
 
 typedef struct pl_map_watch watch;
 
@@ -27,7 +28,7 @@ struct pl_map_watch {
     atomic_uintptr_t begin; /* 0: nothing is mapped */
     atomic_size_t bytes;    /* whole pages */
     watch *next;
-    /* Its owner's: */
+    /* Used by its owner only: */
     char *path;
     dev_t device;
     ino_t inode;
@@ -53,8 +54,8 @@ static uintptr_t page_bytes(void)
     return (uintptr_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Zeros from the page at `address` to the end of the mapping.  The mark comes
- * first: who reads a zero finds it. */
+/* Map zeros from the page at `address` to the end of the mapping.  The mark is
+ * set first, so that a thread that reads a zero also finds the mark. */
 static bool replace(watch *w, void *address)
 {
     char *page = (char *)address - ((uintptr_t)address & (page_bytes() - 1));
@@ -65,8 +66,8 @@ static bool replace(watch *w, void *address)
                 -1, 0) != MAP_FAILED;
 }
 
-/* Returning runs the instruction again: on zeros, or into the handler that
- * was there before ours. */
+/* Returning retries the instruction: it reads zeros, or reaches the previous
+ * handler. */
 static void on_bus(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -88,7 +89,7 @@ void pl_map_allow(void)
     struct sigaction old;
     sigemptyset(&action.sa_mask);
     if (sigaction(SIGBUS, NULL, &old) != 0)
-        return; /* then files are read */
+        return; /* files are read instead */
     bool ours = (old.sa_flags & SA_SIGINFO) != 0 && old.sa_sigaction == on_bus;
     if (!ours)
         before = old;
@@ -109,7 +110,7 @@ static watch *take_watch(void)
     watch *w = take_free();
     if (w != NULL)
         return w;
-    /* Not pl_mem_alloc: these stay for good. */
+    /* Not pl_mem_alloc: these are never freed. */
     watch *more = mmap(NULL, CELLS_MORE * sizeof *more, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (more == MAP_FAILED)
@@ -131,7 +132,7 @@ static void drop_watch(watch *w)
     atomic_store(&w->taken, false);
 }
 
-/* The pages of an open file. */
+/* Map the pages of an open file. */
 static pl_status map_pages(pl_map *map, int file, const char *path,
                            const struct stat *info)
 {
@@ -184,7 +185,7 @@ static pl_status read_into(uint8_t *to, size_t bytes, int file,
     return PL_OK;
 }
 
-/* Pages of our own with the file's bytes, so that closing is the same. */
+/* Read the file into private pages, so that closing is the same. */
 static pl_status read_pages(pl_map *map, int file, const char *path)
 {
     void *data = pl_file_fault()
@@ -216,7 +217,7 @@ static pl_status open_map(pl_map *map, const char *path, bool shared,
     else if (map->bytes > 0)
         status = shared ? map_pages(map, file, path, &info)
                         : read_pages(map, file, path);
-    close(file); /* a mapping stays */
+    close(file); /* a mapping stays valid */
     if (status != PL_OK)
         *map = (pl_map) { 0 };
     return status;
@@ -254,7 +255,7 @@ pl_status pl_map_check(const pl_map *map)
     const watch *w = map->watch;
     if (w == NULL)
         return PL_OK;
-    /* Behind the last byte its page has zeros, and no signal comes. */
+    /* After the last byte its page reads as zeros, without a signal. */
     bool there = stat(w->path, &now) == 0 && now.st_dev == w->device &&
                  now.st_ino == w->inode;
     if (there && (size_t)now.st_size < map->bytes)

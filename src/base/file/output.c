@@ -1,10 +1,10 @@
-/* output.c - where an output file that a user named really goes.
+/* output.c - resolves the name that a user gave an output file.
  *
  * Decides between three ways to write it: a descriptor of this process
- * (/dev/stdout, /dev/fd/N) is shared, so that what was written there before
- * stays; what is not a regular file (device, FIFO) is opened and written to as
- * it is; a regular file, or nothing, is replaced at the end of the chain of
- * symbolic links, so that the links stay. */
+ * (/dev/stdout, /dev/fd/N) is shared, which keeps earlier output; a special
+ * file (device, FIFO) is opened and written to directly; a regular or missing
+ * file is replaced at the end of the chain of symbolic links, which keeps the
+ * links. */
 #include "base/file/file_priv.h"
 
 #include "base/assert.h"
@@ -20,7 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LINKS_MAX      40 /* as the kernel has it */
+#define LINKS_MAX      40 /* the kernel's limit */
 #define READER_WAIT_MS 60000
 #define READER_POLL_MS 20
 
@@ -32,7 +32,7 @@ static pl_status folder_of(char **out, const char *path)
                        : pl_mem_format(out, "%.*s", length, path);
 }
 
-/* N when the path is /proc/self/fd/N, by whatever name, else -1. */
+/* N when the path is /proc/self/fd/N under any name, otherwise -1. */
 static pl_status own_descriptor(const char *path, int *out)
 {
     char *folder, real[PATH_MAX], own[64], *end;
@@ -50,7 +50,7 @@ static pl_status own_descriptor(const char *path, int *out)
     return PL_OK;
 }
 
-/* Replace *path by what the link of that name points to. */
+/* Replace *path, a link, by its target. */
 static pl_status follow(char **path)
 {
     char target[PATH_MAX], *next;
@@ -70,7 +70,7 @@ static pl_status follow(char **path)
     return PL_OK;
 }
 
-/* *exists is false, with `info` as it was, when nothing has this name. */
+/* *exists is false, with `info` unchanged, when nothing has this name. */
 static pl_status look(const char *path, struct stat *info, bool *exists)
 {
     int result;
@@ -81,9 +81,9 @@ static pl_status look(const char *path, struct stat *info, bool *exists)
     return pl_file_fail_errno("create", path, true);
 }
 
-/* Walk along the links, up to something else or nothing.  The links of
- * /proc/self/fd are not walked: a file they name may have been removed, and
- * the descriptor has a place in it. */
+/* Follow links until the path is something else or does not exist.  The links
+ * of /proc/self/fd are not followed: their file may have been removed, and the
+ * descriptor has an offset in it. */
 static pl_status resolve(pl_output *output, struct stat *info, bool *exists)
 {
     for (int links = 0; links < LINKS_MAX; links++) {
@@ -139,7 +139,7 @@ static pl_status check_kind(const char *path, const struct stat *info)
     return PL_OK;
 }
 
-/* The folder that will hold the file must be there. */
+/* The folder of the file must exist. */
 static pl_status check_folder(const char *path)
 {
     char *folder;

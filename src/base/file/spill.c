@@ -22,7 +22,7 @@ pl_status pl_spill_init(pl_spill *spill, const char *folder)
         PL_TRY(pl_file_make_folder(folder));
         PL_SYSTEM_CALL(file,
                        open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-        /* Some file systems have no files without a name. */
+        /* Some file systems do not support unnamed files. */
         if (file < 0 && errno == EOPNOTSUPP)
             folder = NULL;
         else if (file < 0)

@@ -1,7 +1,7 @@
-/* spill.h - a temporary file without a name: written once, then mapped.
+/* spill.h - an unnamed temporary file: written once, then mapped.
  *
- * For data that is needed in another form than it lies on disk, as unpacked,
- * and may be too large to hold.  It is gone when the process ends, however it
+ * For data that is needed in another form than on disk, such as unpacked, and
+ * may be too large for memory.  It disappears when the process ends, however it
  * ends.
  *
  * Threads: one at a time. */
@@ -17,7 +17,7 @@ typedef struct pl_spill {
 
 /* In `folder`, which is made when missing; NULL: in memory. */
 pl_status pl_spill_init(pl_spill *spill, const char *folder) PL_MUST_CHECK;
-void pl_spill_close(pl_spill *spill); /* a mapping stays */
+void pl_spill_close(pl_spill *spill); /* a mapping stays valid */
 
 pl_status pl_spill_put(pl_spill *spill, const void *data,
                        size_t bytes) PL_MUST_CHECK;

@@ -1,4 +1,4 @@
-/* CRC-32C by table or by the SSE4.2 instruction, of long data in three lanes;
+/* CRC-32C by table or by the SSE4.2 instruction, for long data in three lanes;
  * all give the same values (tests compare them). */
 #include "base/hash/crc32c.h"
 
@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define POLYNOMIAL 0x82f63b78u /* 0x1EDC6F41 with its bits turned round */
+#define POLYNOMIAL 0x82f63b78u /* 0x1EDC6F41 bit-reversed */
 
-/* table[k][b]: what byte b does to the checksum k bytes further on. */
+/* table[k][b]: the effect of byte b on the checksum k bytes later. */
 static uint32_t table[8][256];
 
 static void fill_table(void)
@@ -51,12 +51,12 @@ uint32_t pl_crc32c_table(uint32_t crc, const void *data, size_t bytes)
 #include <nmmintrin.h>
 
 /* The instruction takes three cycles, but one can start in each: three lanes of
- * a block are computed at once, from 0 the last two, and joined.  A checksum
- * is linear, so what `lane` bytes of 0 behind it make of it is the sum of what
- * they make of its bytes. */
+ * a block are computed at once, the last two from 0, and combined.  A checksum
+ * is linear: appending `lane` zero bytes maps each of its bytes separately, and
+ * the results are added. */
 typedef struct lanes {
     size_t lane;            /* bytes, a multiple of 8 */
-    uint32_t zeros[4][256]; /* what a byte of a checksum becomes */
+    uint32_t zeros[4][256]; /* image of a byte of a checksum */
 } lanes;
 
 static lanes wide_lanes = { .lane = 2048 }, narrow_lanes = { .lane = 128 };
@@ -95,7 +95,7 @@ static uint64_t word_at(const uint8_t *at)
     return word;
 }
 
-/* As many blocks of three lanes as there are; moves *data and *bytes on. */
+/* Process all whole blocks of three lanes; advances *data and *bytes. */
 SSE42 static uint64_t add_lanes(const lanes *l, uint64_t crc,
                                 const uint8_t **data, size_t *bytes)
 {

@@ -1,7 +1,7 @@
 /* crc32c.h - the Castagnoli checksum of files and records.
  *
- * CRC-32C as in RFC 3720 (polynomial 0x1EDC6F41, reflected), by the
- * processor's own instruction where it has one.  It finds damage, not malice.
+ * CRC-32C as in RFC 3720 (polynomial 0x1EDC6F41, reflected), by the processor's
+ * own instruction where it has one.  It detects damage, not tampering.
  *
  * Threads: any. */
 #ifndef PL_BASE_HASH_CRC32C_H
@@ -10,8 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The checksum of what `crc` is the checksum of, followed by `data`; start
- * with 0. */
+/* Extend the checksum `crc` by `data`; start with 0. */
 uint32_t pl_crc32c(uint32_t crc, const void *data, size_t bytes);
 
 /* The same by table, on any processor; for tests. */

@@ -68,7 +68,7 @@ static void hash_plain(uint32_t state[8], const uint8_t *data, size_t blocks)
 #include <cpuid.h>
 #include <immintrin.h>
 
-/* The compiler's own test does not know this feature yet: leaf 7, EBX. */
+/* The compiler's builtin test lacks this feature: CPUID leaf 7, EBX. */
 static bool has_sha(void)
 {
     unsigned a, b, c, d;
@@ -76,9 +76,9 @@ static bool has_sha(void)
            __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b >> 29 & 1);
 }
 
-/* Four rounds an instruction pair.  The instructions want the state as ABEF
- * and CDGH, highest word first, and keep four words of the schedule in each
- * of four registers, used in turn. */
+/* Four rounds per pair of instructions.  They take the state as ABEF and CDGH,
+ * highest word first; four registers, used in turn, hold four words of the
+ * schedule each. */
 __attribute__((target("sha,sse4.1"))) static void hash_sha_ni(
     uint32_t state[8], const uint8_t *data, size_t blocks)
 {
@@ -186,7 +186,7 @@ void pl_sha256_final(pl_sha256 *sha, uint8_t digest[PL_SHA256_BYTES])
     uint8_t length[8];
     for (int i = 0; i < 8; i++)
         length[i] = (uint8_t)(bits >> (56 - 8 * i));
-    /* Up to 8 bytes before the end of a block. */
+    /* Pad to 8 bytes before the end of a block. */
     size_t used = (size_t)(sha->bytes % BLOCK);
     pl_sha256_update(sha, padding, (used < 56 ? 56 : 120) - used);
     pl_sha256_update(sha, length, sizeof length);

@@ -1,9 +1,9 @@
-/* awake.h - time in which a process could do its work.
+/* awake.h - the time in which a process was able to run.
  *
- * A process that was stopped, or whose machine slept, has not read what others
- * said meanwhile: it must not take that for their silence.  So its own time
- * stands still while it neither waits as long as it meant to nor computes.
- * A long computation is not sleep, and takes the time it takes.
+ * A process that was stopped, or whose machine slept, has unread messages and
+ * must not time out the tasks that sent them.  So its own time stands still
+ * while it neither computes nor waits as long as it intended.  A long
+ * computation is not sleep and counts in full.
  *
  * Threads: one object, one thread. */
 #ifndef PL_BASE_HOST_AWAKE_H
@@ -11,13 +11,13 @@
 
 #include <stdint.h>
 
-/* A turn of the caller's loop waits for less. */
+/* The caller's loop waits for less than this. */
 #define PL_ASLEEP_NS INT64_C(500000000)
 
 typedef struct pl_awake {
-    int64_t seen_ns;   /* last seen to run */
+    int64_t seen_ns;   /* last time it was seen running */
     int64_t worked_ns; /* processor time at the last mark */
-    int64_t asleep_ns; /* in all */
+    int64_t asleep_ns; /* total */
 } pl_awake;
 
 /* Begin at `now_ns`. */
@@ -27,21 +27,21 @@ static inline void pl_awake_init(pl_awake *awake, int64_t now_ns,
     *awake = (pl_awake) { now_ns, processor_ns, 0 };
 }
 
-/* Processor time is read now and then only, at least every PL_ASLEEP_NS while
- * awake: asking for it costs more than asking for the time. */
+/* Processor time is read only occasionally, at least every PL_ASLEEP_NS while
+ * awake: reading it costs more than reading the clock. */
 static inline void pl_awake_mark(pl_awake *awake, int64_t processor_ns)
 {
     awake->worked_ns = processor_ns;
 }
 
-/* Is `processor_ns` needed to say what time it is? */
+/* Does pl_awake_ns need `processor_ns`? */
 static inline int pl_awake_asks(const pl_awake *awake, int64_t now_ns)
 {
     return now_ns - awake->seen_ns > PL_ASLEEP_NS;
 }
 
-/* The time of a process that was awake since it began, given its processor
- * time where pl_awake_asks for it. */
+/* `now_ns` less all time asleep; `processor_ns` is used where pl_awake_asks is
+ * true. */
 static inline int64_t pl_awake_ns(pl_awake *awake, int64_t now_ns,
                                   int64_t processor_ns)
 {

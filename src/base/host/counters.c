@@ -1,6 +1,6 @@
 /* Reads the counters of this process: processor time by getrusage, memory and
- * disk from /proc/self. A kernel that keeps no count of disk accesses, or does
- * not show it, leaves it unknown. */
+ * disk from /proc/self. Disk accesses are unknown where the kernel does not
+ * count or show them. */
 #include "base/host/counters.h"
 
 #include "base/clock.h"
@@ -15,8 +15,8 @@
 
 #define LINE_BYTES 1024
 
-/* When this process began, in seconds since boot; NAN: not known.  The 22nd
- * number of a line whose second field, a name in parentheses, may hold
+/* The start of this process, in seconds since boot; NAN: not known.  It is the
+ * 22nd field of a line whose second, a name in parentheses, may contain
  * anything. */
 static double began_s(void)
 {

@@ -22,7 +22,7 @@ int64_t pl_group_number(const char *path, const char *word)
     return number;
 }
 
-/* Is `controller` one of "cpu,cpuacct", which end at a colon? */
+/* Is `controller` in a list like "cpu,cpuacct", which ends at a colon? */
 static int is_listed(const char *list, const char *controller)
 {
     size_t length = strlen(controller);

@@ -1,6 +1,6 @@
-/* Available memory: the least of what the machine, every cgroup above this
- * process and ulimit -v leave. The root folder is an argument, so that tests
- * read a made-up /proc. */
+/* Available memory: the least that the machine, each cgroup of this process and
+ * ulimit -v leave. The root folder is an argument, so that tests read a made-up
+ * /proc. */
 #include "base/host/ram.h"
 
 #include "base/host/group.h"
@@ -30,8 +30,7 @@ static void ask_machine(pl_ram *ram, const char *root)
         at_most(ram, kib * 1024, "the machine");
 }
 
-/* One group: its limit, less what is used, except files that can be read
- * again. */
+/* One group: its limit less its use, where cached files do not count. */
 static void ask_group(pl_ram *ram, const char *folder)
 {
     char path[PATH_MAX + 32];
@@ -48,7 +47,7 @@ static void ask_group(pl_ram *ram, const char *folder)
     at_most(ram, most - (used > 0 ? used : 0), "the cgroup");
 }
 
-/* The group that the line "0::/a/b" names, then those above it. */
+/* The group that the line "0::/a/b" names, then its ancestors. */
 static void ask_groups(pl_ram *ram, const char *root)
 {
     char path[PATH_MAX], group[PL_GROUP_BYTES];

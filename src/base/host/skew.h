@@ -1,9 +1,9 @@
 /* skew.h - how far another machine's clock is ahead of ours.
  *
- * By round trips: what it showed when it answered, compared with the middle
- * between asking and hearing.  The shortest trip counts: it is wrong by at most
- * half of it.  Where that leaves room for no difference at all, it is the same
- * machine's.  A peer may say anything: what no clock shows is ignored.
+ * Estimated from round trips: the peer's time in its reply, compared with the
+ * middle between request and reply.  The shortest round trip is used; its error
+ * is at most half of it.  A difference within that error counts as none, as
+ * between tasks of one machine.  Impossible times from a peer are ignored.
  *
  * Threads: the caller's. */
 #ifndef PL_BASE_HOST_SKEW_H

@@ -1,5 +1,5 @@
-/* steal.c - reads the first line of /proc/stat.  Idle cores want nothing, so
- * that what was stolen compares with the time that was used. */
+/* steal.c - reads the first line of /proc/stat.  Idle time does not count as
+ * wanted: stolen time is compared with busy time. */
 #include "base/host/steal.h"
 
 #include <inttypes.h>

@@ -12,7 +12,7 @@
 /* Ticks of all cores since the machine was booted; both 0: not known. */
 typedef struct pl_steal {
     uint64_t stolen;
-    uint64_t wanted; /* these, and those in which a core was busy */
+    uint64_t wanted; /* stolen ticks and those in which a core was busy */
 } pl_steal;
 
 pl_steal pl_steal_read(const char *root);

@@ -34,7 +34,7 @@ typedef enum pl_field_kind {
     PL_KIND_OWN_TEXT, /* char *: a copy */
     PL_KIND_CHOICE,   /* an enum: the name in `choices` */
     PL_KIND_OBJECT,   /* a struct, as an object */
-    PL_KIND_INLINE,   /* a struct whose fields stand among those around it */
+    PL_KIND_INLINE,   /* a struct, its fields in the object around it */
     PL_KIND_LIST,     /* a pointer to structs, with a size_t that counts them */
     PL_KIND_ANY_OBJECT, /* const pl_json *: an object of any members */
     PL_KIND_ANY_LIST,   /* const pl_json *: an array; both borrowed as TEXT */
@@ -42,12 +42,12 @@ typedef enum pl_field_kind {
 
 /* When a field is written, and whether it may be missing when read. */
 typedef enum pl_field_when {
-    PL_WHEN_ALWAYS, /* it must be there */
-    PL_WHEN_KNOWN,  /* written always; files of older versions lack it */
-    PL_WHEN_SET,    /* written unless it holds what a missing one reads as */
-    PL_WHEN_GIVEN,  /* written when the bool at `given` is true, else left out
-                       or, with or_null, null; reading sets the bool.  Several
-                       fields may share one. */
+    PL_WHEN_ALWAYS, /* required */
+    PL_WHEN_KNOWN,  /* always written; older files lack it */
+    PL_WHEN_SET,    /* written unless it has the value of a missing one */
+    PL_WHEN_GIVEN,  /* written when the bool at `given` is true, otherwise left
+                       out or, with or_null, null; reading sets the bool.
+                       Several fields may share one. */
 } pl_field_when;
 
 typedef struct pl_field {
@@ -141,15 +141,15 @@ pl_status pl_fields_write(const pl_fields *fields, const void *from,
 /* The same, added to an object. */
 pl_status pl_fields_add(const pl_fields *fields, const void *from,
                         pl_json *object) PL_MUST_CHECK;
-/* The same as text; pl_json_text says what `indent` is. */
+/* The same as text; `indent` is that of pl_json_text. */
 pl_status pl_fields_text(const pl_fields *fields, const void *from, int indent,
                          char **out) PL_MUST_CHECK;
 
-/* Fill the struct with what missing fields read as. */
+/* Fill the struct with the values of missing fields. */
 void pl_fields_clear(const pl_fields *fields, void *of);
 
 /* Fill the struct, whatever was in it.  PL_FORMAT when a value is missing or
- * not what the table says; then there is nothing to close. */
+ * does not match the table; then there is nothing to close. */
 pl_status pl_fields_read(const pl_fields *fields, const pl_json *json,
                          void *to) PL_MUST_CHECK;
 /* The same from text, for a table that borrows nothing; `what` names it in

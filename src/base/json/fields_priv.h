@@ -32,7 +32,7 @@ static inline bool pl_fields_are_bare(const pl_fields *fields)
            fields->list[0].kind != PL_KIND_INLINE;
 }
 
-/* Does the member hold what a missing field reads as?  Not of a LIST. */
+/* Does the member have the value of a missing field?  Not for a LIST. */
 bool pl_field_is_unset(const pl_field *field, const void *at);
 
 #endif

@@ -1,8 +1,8 @@
 /* fields_read.c - JSON to a struct, every value checked against its table.
  *
- * Decides what a missing value reads as, what is refused and with which
- * sentence.  What comes from a file or a peer cannot make it allocate more than
- * the entries that a table allows. */
+ * Decides the value of a missing field, what is refused and with which message.
+ * Input from a file or a peer cannot make it allocate more entries than a table
+ * allows. */
 #include "base/json/fields.h"
 
 #include "base/assert.h"
@@ -77,7 +77,7 @@ static pl_status read_int(const pl_field *field, const json_t *value, void *at)
     return PL_OK;
 }
 
-/* Exactly the digits that are written: one value has one text. */
+/* Accept exactly the digits that are written: each value has one text. */
 static pl_status read_hex(const pl_field *field, const json_t *value, void *at)
 {
     static const char digits[] = "0123456789abcdef";
@@ -188,7 +188,7 @@ static pl_status read_scalar(const pl_field *field, const json_t *value,
     return PL_FORMAT;
 }
 
-/* What stands where nothing was read: the struct is zeroed already. */
+/* Set the values of missing fields; the struct is already zeroed. */
 static void set_unset(const pl_fields *fields, void *to)
 {
     for (size_t i = 0; i < fields->count; i++) {

@@ -12,8 +12,8 @@
 #include <string.h>
 
 /* The library does not always report that an allocation failed: its scanner
- * drops the character it could not store and goes on.  So the allocator
- * remembers it, and the flag is looked at also after a success. */
+ * drops the character it could not store and continues.  So the allocator
+ * remembers it, and the flag is checked even after a success. */
 static _Thread_local bool out_of_memory;
 static _Thread_local bool parsing;
 
@@ -22,8 +22,8 @@ static void *allocate(size_t bytes)
     void *memory = pl_mem_alloc(bytes, 1);
     if (memory != NULL)
         return memory;
-    /* Without the character it lost, its scanner can run past the end of the
-     * text, so it gets a second chance; the call fails all the same. */
+    /* Without that character the scanner can run past the end of the text, so
+     * the allocation is retried; the call fails nevertheless. */
     out_of_memory = true;
     return parsing ? pl_mem_alloc(bytes, 1) : NULL;
 }
@@ -107,7 +107,7 @@ void pl_json_free(pl_json *json)
     json_decref(as_theirs(json));
 }
 
-/* Put a value just made (NULL: making it failed) under `key`. */
+/* Store a new value (NULL: creating it failed) under `key`. */
 static pl_status set(pl_json *object, const char *key, json_t *value)
 {
     PL_ASSERT(json_is_object(as_theirs(object)));
@@ -193,7 +193,7 @@ static pl_status wrong_kind(const char *what, const char *expected,
                    pl_json_kind(as_ours(found)));
 }
 
-/* The member `key`, which must be there. */
+/* The member `key`, which must exist. */
 static pl_status get(const json_t **out, const pl_json *object, const char *key)
 {
     if (!json_is_object(as_theirs(object)))

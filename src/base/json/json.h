@@ -1,6 +1,6 @@
 /* json.h - JSON values: read with checks, written in order.
  *
- * A thin cover over the JSON library, which no other module sees.  Objects keep
+ * A thin wrapper of the JSON library, which no other module uses.  Objects keep
  * the order of insertion.  Readers fail with a sentence that names the path:
  * "manifest.json: step: expected an integer, found a string".
  *
@@ -17,9 +17,9 @@
 
 typedef struct pl_json pl_json;
 
-/* Parse `bytes` of text, an object or an array; `what` (a file name) goes
- * into the message.  PL_FORMAT also for a key that comes twice, a NUL inside a
- * string, nesting deeper than 2048, and integers beyond 64 bits. */
+/* Parse `bytes` of text, an object or an array; `what` (a file name) goes into
+ * the message.  PL_FORMAT also for a duplicate key, a NUL inside a string,
+ * nesting deeper than 2048, and integers beyond 64 bits. */
 pl_status pl_json_parse(pl_json **out, const char *text, size_t bytes,
                         const char *what) PL_MUST_CHECK;
 pl_status pl_json_read_file(pl_json **out, const char *path,
@@ -30,8 +30,8 @@ pl_status pl_json_new_array(pl_json **out) PL_MUST_CHECK;
 pl_status pl_json_copy(pl_json **out, const pl_json *json) PL_MUST_CHECK;
 void pl_json_free(pl_json *json); /* NULL is fine */
 
-/* Write into an object, over what the key had; a value that is not finite
- * becomes null.  PL_FORMAT when a text is not UTF-8. */
+/* Set a member of an object, replacing an earlier value; a number that is not
+ * finite becomes null.  PL_FORMAT when a text is not UTF-8. */
 pl_status pl_json_set_text(pl_json *object, const char *key,
                            const char *value) PL_MUST_CHECK;
 pl_status pl_json_set_int(pl_json *object, const char *key,
@@ -41,7 +41,7 @@ pl_status pl_json_set_real(pl_json *object, const char *key,
 pl_status pl_json_set_bool(pl_json *object, const char *key,
                            bool value) PL_MUST_CHECK;
 pl_status pl_json_set_null(pl_json *object, const char *key) PL_MUST_CHECK;
-/* `value` is the object's (or array's) from here on, also on failure. */
+/* The object (or array) takes ownership of `value`, also on failure. */
 pl_status pl_json_set_take(pl_json *object, const char *key,
                            pl_json *value) PL_MUST_CHECK;
 pl_status pl_json_append_take(pl_json *array, pl_json *value) PL_MUST_CHECK;
@@ -50,7 +50,7 @@ pl_status pl_json_append_real(pl_json *array, double value) PL_MUST_CHECK;
 pl_status pl_json_append_text(pl_json *array, const char *value) PL_MUST_CHECK;
 
 /* Read from an object; PL_FORMAT when the key is missing or of another type.
- * What is returned is borrowed until the object goes. */
+ * Returned values are borrowed until the object is freed. */
 pl_status pl_json_get_text(const pl_json *object, const char *key,
                            const char **out) PL_MUST_CHECK;
 pl_status pl_json_get_int(const pl_json *object, const char *key, int64_t least,
@@ -87,7 +87,7 @@ const char *pl_json_kind(const pl_json *json);
  * always a point or an exponent, so the same value gives the same bytes. */
 pl_status pl_json_text(const pl_json *json, int indent,
                        char **out) PL_MUST_CHECK;
-/* As one line of such text.  What could not be written shows in the file. */
+/* Write it as one line of such text; check ferror(file) for write errors. */
 pl_status pl_json_print(const pl_json *json, FILE *file) PL_MUST_CHECK;
 
 #endif

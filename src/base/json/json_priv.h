@@ -19,9 +19,9 @@ static inline pl_json *as_ours(const json_t *json)
     return (pl_json *)json;
 }
 
-/* Around every call of the library that may allocate.  The end says PL_NOMEM
- * when an allocation failed in between, whatever the library thinks, and
- * PL_FORMAT when it only refused the text under `key`. */
+/* Around every call of the library that may allocate.  pl_json_end returns
+ * PL_NOMEM when an allocation failed in between, whatever the library reports,
+ * and PL_FORMAT when it only refused the text under `key`. */
 void pl_json_begin(void);
 pl_status pl_json_end(bool worked, const char *key) PL_MUST_CHECK;
 

@@ -1,8 +1,8 @@
 /* json_text.c - JSON values as text.
  *
  * The library can print too, but its digits of a real number differ from one
- * version to the next, and files we write must have the same bytes every
- * time.  Strings and integers are its own. */
+ * version to the next, and files we write must have the same bytes every time.
+ * It does print strings and integers. */
 #include "base/json/json.h"
 
 #include "base/json/json_priv.h"
@@ -31,8 +31,9 @@ static pl_status add(struct text *text, const char *bytes, size_t count)
     return PL_OK;
 }
 
-/* Bytes of a character that JSON allows as it is, but a terminal obeys (DEL,
- * C1) or a script takes for the end of a line (U+2028, U+2029); else 0. */
+/* Bytes of a character that JSON allows unescaped, but a terminal interprets
+ * (DEL, C1) or a script takes for the end of a line (U+2028, U+2029); otherwise
+ * 0. */
 static size_t obeyed(const char *bytes, size_t count, unsigned *code)
 {
     const unsigned char *at = (const unsigned char *)bytes;
@@ -51,7 +52,7 @@ static size_t obeyed(const char *bytes, size_t count, unsigned *code)
     return 0;
 }
 
-/* Part of a string, or what stands around one, in whole characters. */
+/* Part of a string, or the text around one, in whole characters. */
 static pl_status add_escaped(struct text *text, const char *bytes, size_t count)
 {
     size_t begin = 0, length;
@@ -69,7 +70,7 @@ static pl_status add_escaped(struct text *text, const char *bytes, size_t count)
     return add(text, bytes + begin, count - begin);
 }
 
-/* The library's callback: 0 to go on, -1 to stop. */
+/* The library's callback: 0 to continue, -1 to stop. */
 static int add_piece(const char *bytes, size_t count, void *text)
 {
     return add_escaped(text, bytes, count) == PL_OK ? 0 : -1;
@@ -124,7 +125,7 @@ static pl_status add_key(struct text *text, const char *key)
 static pl_status add_value(struct text *text, const json_t *value,
                            size_t level);
 
-/* What stands before the index-th member of an object or array. */
+/* The text before the index-th member of an object or array. */
 static pl_status add_separator(struct text *text, size_t index, size_t level)
 {
     if (index > 0)

@@ -69,7 +69,7 @@ static void consider(const char *word, const char *candidate,
     }
 }
 
-/* Edits from which on a suggestion would be a guess. */
+/* The number of edits from which a suggestion would be a guess. */
 static size_t too_far(const char *word)
 {
     size_t length = strlen(word);
@@ -130,7 +130,7 @@ static bool takes(const pl_param *param, const char *next)
     return strncmp(next, "--", 2) != 0;
 }
 
-/* Read the flag at argv[0] and its value; *used says how many arguments that
+/* Read the flag at argv[0] and its value; *used counts the arguments that it
  * took. */
 static pl_status parse_flag(const pl_param_group *groups, size_t group_count,
                             int argc, char **argv, int *used)

@@ -1,9 +1,9 @@
 /* param.h - one table of parameters makes flags, help, manual and record.
  *
- * A pl_param describes one field of an options struct: its flag, its range,
- * its default, one line of help, where it has an effect and what else holds of
- * it.  A command has a list of groups, each a table with the struct it fills.
- * No other list of flag names is needed (tools/check_flags.py looks for some).
+ * A pl_param describes one field of an options struct: its flag, its range, its
+ * default, one line of help, where it has an effect, and its other properties.
+ * A command has a list of groups, each a table with the struct it fills.  No
+ * other list of flag names is needed (tools/check_flags.py looks for some).
  *
  * Threads: the tables are constant; parsing is the caller's thread. */
 #ifndef PL_BASE_PARAM_PARAM_H
@@ -29,13 +29,12 @@ pl_status pl_param_defaults(const pl_param_group *groups,
                             size_t group_count) PL_MUST_CHECK;
 
 /* Read argv[0 .. argc-1] (without the command's name): "--name value",
- * "--name=value" or "--flag"; the last of two counts.  The value of a TEXT
- * with `choices` begins with a digit and may be left out: then it is these.
- * Other words go
- * to positional[] (room for argc), their number to *positional_count; "--"
- * makes all that follows positional.  PL_USAGE for an unknown flag (the
- * nearest is suggested), a missing or a bad value: the message names the flag,
- * what was found and what was expected. */
+ * "--name=value" or "--flag"; of two, the last counts.  The value of a TEXT
+ * with `choices` begins with a digit and may be left out; the default is then
+ * `choices`.  Other arguments go to positional[] (room for argc), their number
+ * to *positional_count; "--" makes all that follows positional.  PL_USAGE for
+ * an unknown flag (the nearest is suggested), a missing or a bad value: the
+ * message names the flag, what was found and what was expected. */
 pl_status pl_param_parse(const pl_param_group *groups, size_t group_count,
                          int argc, char **argv, char **positional,
                          int *positional_count) PL_MUST_CHECK;
@@ -54,8 +53,8 @@ void pl_param_value_text(const pl_param *param, const void *target, char *text,
 const pl_param *pl_param_find(const pl_param_group *groups, size_t group_count,
                               const char *name);
 
-/* What conditions (pl_param.needs) are about beside the values of flags, and
- * how they read. */
+/* What conditions (pl_param.needs) refer to besides the values of flags, and
+ * how messages name it. */
 typedef struct pl_param_fact {
     const char *name;  /* several may have one name: either will do */
     const char *value; /* NULL: not known yet */
@@ -69,7 +68,7 @@ typedef struct pl_param_term {
 } pl_param_term;
 
 typedef struct pl_param_facts {
-    const pl_param_fact *list; /* they go before flags of the same name */
+    const pl_param_fact *list; /* they override flags of the same name */
     size_t count;
     const pl_param_term *terms;
     size_t term_count;
@@ -77,8 +76,8 @@ typedef struct pl_param_facts {
     size_t group_count;
 } pl_param_facts;
 
-/* True when all that the flag needs is there.  A condition on what is not
- * known holds. */
+/* True when all conditions of the flag hold.  A condition on an unknown value
+ * holds. */
 bool pl_param_applies(const pl_param *param, const pl_param_facts *facts);
 
 /* PL_USAGE for the first flag that was given and has no effect. */
@@ -97,7 +96,7 @@ void pl_param_print_help_where(const pl_param_group *groups, size_t group_count,
 size_t pl_param_print_common(const pl_param_group *groups, size_t group_count,
                              const pl_param_facts *facts, FILE *file);
 /* One flag with its reason, default, range and conditions.  PL_USAGE, with the
- * nearest flag, where there is none of this name ("--" before it is fine). */
+ * nearest flag, when no flag has this name (a leading "--" is fine). */
 pl_status pl_param_explain(const pl_param_group *groups, size_t group_count,
                            const pl_param_facts *facts, const char *name,
                            FILE *file) PL_MUST_CHECK;

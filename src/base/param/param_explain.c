@@ -1,4 +1,4 @@
-/* param_explain.c - prints all that the row of one flag says: `--help FLAG`. */
+/* param_explain.c - prints everything in the row of one flag: `--help FLAG`. */
 #include "base/param/param_priv.h"
 
 #include <string.h>

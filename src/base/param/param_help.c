@@ -91,7 +91,7 @@ static void help_text(const pl_param *param, char *text, size_t room)
                          *c == '|' ? "," : "", *c == '|' ? ' ' : *c);
 }
 
-/* The column at which help begins: two blanks behind the widest flag. */
+/* The column at which help begins: two blanks after the widest flag. */
 static int help_column(const pl_param_group *groups, size_t group_count,
                        const view *shown)
 {
@@ -225,7 +225,7 @@ static void print_row(FILE *file, const pl_param *param,
     fputc('\n', file);
 }
 
-/* One with needs, where the facts say how these read. */
+/* Does a flag of the group have conditions? */
 static bool has_needs(const pl_param_group *group)
 {
     for (size_t i = 0; i < group->count; i++)
@@ -248,8 +248,8 @@ void pl_param_print_markdown(const pl_param_group *groups, size_t group_count,
     }
 }
 
-/* Text for troff: a hyphen that is typed, a backslash that is shown, and no
- * dot or quote taken for a request at the beginning of a line. */
+/* Text escaped for troff: hyphens and backslashes stay literal, and a dot or
+ * quote at the start of a line is not a request. */
 static void print_troff_text(FILE *file, const char *text)
 {
     if (*text == '.' || *text == '\'')

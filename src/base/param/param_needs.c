@@ -1,6 +1,6 @@
-/* Where a flag has an effect: reads the conditions of its row, compares them
- * with the values of other flags and with what the caller knows, and says what
- * is missing. */
+/* Decides where a flag has an effect: compares the conditions of its row with
+ * the values of other flags and the caller's facts, and reports what is
+ * missing. */
 #include "base/param/param_priv.h"
 
 #include "base/assert.h"
@@ -9,7 +9,7 @@
 
 #define CONDITION_BYTES 160
 
-/* One condition, cut in three: "mode", '=', "async|ssp". */
+/* One condition in three parts: "mode", '=', "async|ssp". */
 typedef struct condition {
     char text[CONDITION_BYTES]; /* whole */
     char name[CONDITION_BYTES];
@@ -17,7 +17,7 @@ typedef struct condition {
     const char *values; /* into `text` */
 } condition;
 
-/* The next condition of `needs`; NULL behind the last. */
+/* The next condition of `needs`; NULL after the last. */
 static const char *next_condition(const char *needs, condition *out)
 {
     if (needs == NULL || *needs == '\0')

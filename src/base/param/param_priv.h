@@ -6,7 +6,7 @@
 
 #define PL_PARAM_NUMBER_BYTES 32
 
-/* Give the field what it holds without a default. */
+/* Set the field to its value without a default. */
 void pl_param_clear(const pl_param *param, void *target);
 
 /* The shortest text that reads back as `value`. */
@@ -21,12 +21,12 @@ const char *pl_param_choice_at(const char *choices, int index, int *length);
 /* "mean, sum or max" of "mean|sum|max" */
 void pl_param_choices_text(const char *choices, char *text, size_t room);
 
-/* What the value is called after the flag; "" for a flag without one. */
+/* The name of the value in the help; "" for a flag without one. */
 const char *pl_param_value_name(const pl_param *param);
 
 /* The default as one would type it, "the model's" where that is not known, or
- * "": there is none, or the help says it.  `target` may be NULL.  Points to a
- * constant or into `text`. */
+ * "" when there is none or the help states it.  `target` may be NULL.  Points
+ * to a constant or into `text`. */
 const char *pl_param_default_text(const pl_param *param, const void *target,
                                   char *text, size_t room);
 

@@ -74,8 +74,8 @@ static pl_status bad_number(const pl_param *param, const char *text)
                    range[0] == '\0' ? "" : " ", range, text);
 }
 
-/* Plain decimal digits with an optional minus; false for anything else, also
- * for what does not fit. */
+/* Plain decimal digits with an optional minus; false for anything else and for
+ * numbers out of range. */
 static bool read_whole(const char *text, int64_t *value)
 {
     const char *digits = text[0] == '-' ? text + 1 : text;
@@ -99,7 +99,7 @@ static pl_status store_int(const pl_param *param, int64_t *field,
 static pl_status store_real(const pl_param *param, double *field,
                             const char *text)
 {
-    /* Keeps out what strtod also takes: blanks, inf, nan, hexadecimal. */
+    /* Refuse what strtod also accepts: blanks, inf, nan, hexadecimal. */
     bool plain = text[0] != '\0' && text[strspn(text, "0123456789.eE+-")] == 0;
     char *end = NULL;
     double value = plain ? strtod(text, &end) : 0;
@@ -127,7 +127,7 @@ void pl_param_choices_text(const char *choices, char *text, size_t room)
     }
 }
 
-/* The choice that `text` was perhaps meant to be. */
+/* The choice that `text` is probably a misspelling of. */
 static bool nearest_choice(const char *choices, const char *text,
                            char near[CHOICE_BYTES])
 {

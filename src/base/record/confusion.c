@@ -1,6 +1,6 @@
-/* The field table of confusion.json, its one reader, and what it says of a
- * class.  Whatever a file holds, a record that was read has as many counts as
- * its classes ask for, labels below them and images of the size it names. */
+/* The field table of confusion.json, its only reader, and the results of a
+ * class. Whatever the file contains, a record that was read has a count for
+ * each pair of classes, valid labels and images of the size it names. */
 #include "base/record/confusion.h"
 
 #include "base/file/file.h"

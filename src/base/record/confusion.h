@@ -1,4 +1,4 @@
-/* confusion.h - confusion.json, how a classifier answered its last test: a
+/* confusion.h - confusion.json, the answers of a classifier in its last test: a
  * struct and its field table.
  *
  * train counts, app writes the file beside summary.json, observe reads it.
@@ -39,7 +39,7 @@ typedef struct pl_confusion {
 extern const pl_fields pl_confusion_fields;
 
 /* Read <folder>/confusion.json.  PL_NOTFOUND when the run has none.  Counts,
- * classes and images fit together then. */
+ * classes and images are then consistent. */
 pl_status pl_confusion_read(pl_confusion *out,
                             const char *folder) PL_MUST_CHECK;
 void pl_confusion_close(pl_confusion *confusion); /* a zeroed one is fine */
@@ -47,12 +47,11 @@ void pl_confusion_close(pl_confusion *confusion); /* a zeroed one is fine */
 /* One class against all others; NAN where there is nothing to divide by. */
 typedef struct pl_class_result {
     int32_t index;
-    int64_t examples;  /* of this class... */
-    int64_t predicted; /* ... and answers that name it */
+    int64_t examples;  /* of this class */
+    int64_t predicted; /* answers that name this class */
     double precision, recall, f1;
-    int32_t
-        taken_for; /* the class it is most often mistaken for; -1: none... */
-    int64_t taken; /* ... so many times */
+    int32_t taken_for; /* the class it is most often mistaken for; -1: none */
+    int64_t taken;     /* how many times */
 } pl_class_result;
 extern const pl_fields pl_class_result_fields;
 

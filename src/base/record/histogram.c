@@ -43,7 +43,7 @@ void pl_histogram_add(pl_histogram *histogram, const float *values,
     }
 }
 
-/* The float whose exponent and fraction are `at` behind the side's first. */
+/* The float whose exponent and fraction are `at` after the side's first. */
 static double edge(int at)
 {
     uint32_t bits = (uint32_t)(SIDE_FIRST + at) << SHIFT;

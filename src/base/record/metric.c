@@ -13,18 +13,18 @@
 
 /* Design of the queue (D. Vyukov's bounded queue, one reader).
  *
- * Positions count up for ever; position p lives in slot p & mask.  A slot's
- * `turn` says whose it is: p means free for the writer of position p, p + 1
- * means filled for the reader of p, and the reader leaves p + size behind for
- * the writer of the next round.  A writer claims a position by raising `head`,
- * so writers never wait for each other; a slot that still carries the last
- * round's turn means the queue is full. */
+ * Positions only increase; position p is in slot p & mask.  A slot's `turn`
+ * names its owner: p means free for the writer of position p, p + 1 means
+ * filled for the reader of p, and the reader sets p + size for the writer of
+ * the next round.  A writer claims a position by raising `head`, so writers
+ * never wait for each other; a slot that still carries the last round's turn
+ * means the queue is full. */
 #define QUEUE_DEFAULT 16384
-#define HISTOGRAMS    1024 /* that wait to be taken, 5 KB each */
+#define HISTOGRAMS    1024 /* waiting to be taken, 5 KB each */
 
 struct slot {
     _Atomic uint64_t turn;
-    pl_scalar scalar; /* whose it is: see turn */
+    pl_scalar scalar; /* owner: see turn */
 };
 
 /* A gauge: the bits of a double, alone on its cache line. */
@@ -39,13 +39,14 @@ struct pl_metrics {
     _Alignas(PL_CACHE_LINE) _Atomic uint64_t dropped;
     uint64_t mask;
     struct slot *slots;
-    atomic_int tag_count; /* others read while a tag is added */
+    atomic_int tag_count; /* read by others while a tag is added */
     char *names[PL_METRICS_TAGS];
     pl_timeline *timeline;
     pl_mutex lock;
-    pl_metrics_histogram *waiting[HISTOGRAMS]; /* guarded by lock, as those: */
+    /* Guarded by lock: */
+    pl_metrics_histogram *waiting[HISTOGRAMS];
     uint32_t first, waits;
-    pl_epoch epochs[PL_METRICS_EPOCHS]; /* guarded by lock, as those: */
+    pl_epoch epochs[PL_METRICS_EPOCHS];
     uint64_t epochs_put, epochs_taken;
 };
 

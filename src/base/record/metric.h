@@ -1,16 +1,16 @@
-/* metric.h - what a run counts and measures while it runs.
+/* metric.h - the counts and measurements of a run in progress.
  *
- * Code that does something records it here; its readers (the progress
- * line, TensorBoard files, the summary) reads it.  Four kinds:
+ * The code that does the work records it here; the progress line, the
+ * TensorBoard files and the summary read it.  Four kinds:
  *
  *   gauges and counters: the latest value, one word each, always current;
  *   scalars: a bounded queue of (tag, step, value, time);
- *   histograms: likewise, few and seldom, each with its own memory;
- *   epochs: a few results, for displays with a line for each.
+ *   histograms: likewise, few and rare, each with its own memory;
+ *   epochs: a few results, for displays with a line per epoch.
  *
  * When the reader is late, further scalars and histograms are dropped and
- * counted, never waited for.  Recording gauges and scalars takes no lock and
- * makes no system call.
+ * counted: recording never waits.  Recording gauges and scalars takes no lock
+ * and makes no system call.
  *
  * Threads: tags are registered before the run starts.  Counters and gauges
  * may be set from any thread; scalars and histograms are put by any, taken by
@@ -49,11 +49,11 @@ pl_status pl_metrics_tag(pl_metrics *metrics, const char *name,
 int pl_metrics_tag_count(const pl_metrics *metrics);
 const char *pl_metrics_tag_name(const pl_metrics *metrics, int tag);
 
-/* A scalar of this name says that the run goes on from its step, and that what
- * was recorded beyond it is void. */
+/* A scalar of this name means that the run resumed at its step: records of
+ * later steps are void. */
 #define PL_METRICS_RESTART "restart"
-/* Gauges: a worker's training loss so far (train/losses.h), and the examples
- * that it is the mean of. */
+/* Gauges: a worker's training loss so far (train/losses.h), and the number of
+ * examples in that mean. */
 #define PL_METRICS_TRAIN_LOSS          "train_loss"
 #define PL_METRICS_TRAIN_LOSS_EXAMPLES "train_loss_examples"
 
@@ -66,8 +66,8 @@ void pl_metrics_scalar(pl_metrics *metrics, int tag, int64_t step,
                        double value);
 bool pl_metrics_take(pl_metrics *metrics, pl_scalar *out); /* false: empty */
 
-/* How a set of numbers lies, under "group/name"; both texts live as long as
- * the metrics. */
+/* The distribution of a set of numbers, named "group/name"; both texts live as
+ * long as the metrics. */
 typedef struct pl_metrics_histogram {
     const char *group, *name;
     int64_t step;
@@ -89,12 +89,12 @@ typedef struct pl_epoch {
     double loss;                     /* mean over its steps */
     double test_loss, test_accuracy; /* NAN: not tested at its end */
 } pl_epoch;
-#define PL_METRICS_EPOCHS 64 /* that wait; of more, the oldest are dropped */
+#define PL_METRICS_EPOCHS 64 /* kept; beyond these the oldest are dropped */
 void pl_metrics_epoch_put(pl_metrics *metrics, const pl_epoch *epoch);
 bool pl_metrics_epoch_take(pl_metrics *metrics,
                            pl_epoch *out); /* false: none */
 
-/* What a task does; the value of the gauge PL_METRICS_ACTIVITY. */
+/* What a task is doing; the value of the gauge PL_METRICS_ACTIVITY. */
 typedef enum pl_activity {
     PL_ACTIVITY_TRAIN,
     PL_ACTIVITY_TEST,
@@ -111,7 +111,7 @@ const char *pl_activity_text(pl_activity activity);
 void pl_metrics_set_timeline(pl_metrics *metrics, pl_timeline *timeline);
 pl_timeline *pl_metrics_timeline(const pl_metrics *metrics);
 
-/* Scalars and histograms that were. */
+/* The number of dropped scalars and histograms. */
 uint64_t pl_metrics_dropped(const pl_metrics *metrics);
 
 #endif

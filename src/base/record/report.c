@@ -1,5 +1,5 @@
-/* The field tables of what tasks report: which numbers a row has, how large
- * they may be, and what a lost worker's row leaves out. */
+/* The field tables of what tasks report: the numbers of a row, their ranges,
+ * and the fields that a lost worker's row lacks. */
 #include "base/record/report.h"
 
 #include "base/host/counters.h"

@@ -1,4 +1,4 @@
-/* report.h - what the tasks of a job report of themselves at its end, as JSON.
+/* report.h - what each task of a job reports at its end, as JSON.
  *
  * A worker writes its row (app), server 0 or the first worker of a ring gathers
  * the rows (sync), the chief puts them into the summary (app), and reports are
@@ -22,8 +22,8 @@ typedef struct pl_test_result {
 } pl_test_result;
 extern const pl_fields pl_test_result_fields;
 
-/* What a task used from its start on: its own counters, the kernel's and those
- * of its connections. */
+/* What a task has used since its start: its own counters, the kernel's and
+ * those of its connections. */
 typedef struct pl_task_usage {
     int64_t bytes_sent, bytes_received;
     int64_t messages_sent, messages_received;
@@ -35,15 +35,15 @@ typedef struct pl_task_usage {
 } pl_task_usage;
 extern const pl_fields pl_task_usage_fields;
 
-/* The mean of a task while it lived, in percent of one core; NAN: not known,
- * or too short a life for a clock of 10 ms. */
+/* The mean processor use of a task, in percent of one core; NAN: not known, or
+ * the task was too short for a clock of 10 ms. */
 #define PL_USAGE_LEAST_S 0.05
 double pl_task_usage_cpu(const pl_task_usage *usage);
 
-/* What this process used so far; bytes and messages are left to the caller. */
+/* What this process has used so far; the caller fills in bytes and messages. */
 pl_task_usage pl_task_usage_read(void);
 
-/* What went to and came from one other task. */
+/* Traffic with one other task. */
 typedef struct pl_peer_usage {
     char peer[32]; /* "ps 1" */
     int64_t bytes_sent, bytes_received;
@@ -62,27 +62,27 @@ typedef struct pl_worker_report {
     double seconds;
     double input_share, computing_share, sending_share, waiting_share;
     double usual_step_seconds; /* the median of its steps, without waiting */
-    double throttled_seconds;  /* of training, without its processor: a quota
-                                  was used up */
-    double stolen_share;       /* of the processor time that its host wanted
-                                  while it trained: a hypervisor had it */
-    /* In lock step with servers: seconds in which its gradient alone was
-     * missing, and in how many equally long steps that would have been. */
+    double throttled_seconds;  /* of training, without a processor because a
+                                  quota was used up */
+    double stolen_share; /* of the processor time that its host wanted while it
+                            trained, taken by a hypervisor */
+    /* In synchronous mode: seconds in which only its gradient was missing, and
+     * the equivalent number of equally long steps. */
     double held_seconds, held_steps;
     /* In a ring: how long its link to the next worker carried bytes. */
     double link_busy_seconds;
     double train_loss;           /* train/losses.h; NAN: no step was made */
-    int64_t train_loss_examples; /* that it is the mean of */
+    int64_t train_loss_examples; /* in that mean */
     int64_t dropped;             /* gradients */
     pl_task_usage usage;
     int64_t events_dropped; /* records that are not in the event file */
     pl_test_result test;
-    pl_peer_usage *peers; /* where the transport tells them apart */
+    pl_peer_usage *peers; /* where the transport counts them separately */
     size_t peer_count;
 } pl_worker_report;
 extern const pl_fields pl_worker_report_fields;
 
-/* The row of a worker that made no report. */
+/* The row of a worker that sent no report. */
 pl_worker_report pl_worker_report_lost(int32_t index, int64_t steps,
                                        int64_t dropped);
 /* PL_FORMAT: not a report.  Closed by pl_fields_close. */
@@ -98,9 +98,9 @@ typedef struct pl_task_report {
 extern const pl_fields pl_server_report_fields;
 extern const pl_fields pl_evaluator_report_fields;
 
-/* That of this process, but for bytes and messages. */
+/* The report of this process, without bytes and messages. */
 void pl_task_report_read(pl_task_report *out);
-/* Of a task that has told nothing. */
+/* The report of a task that sent none. */
 void pl_task_report_clear(pl_task_report *out);
 
 /* Megabytes, rounded up; -1 for 0 bytes: not known. */
@@ -109,7 +109,7 @@ int64_t pl_report_mb(int64_t bytes);
 /* All that the chief needs for the summary. */
 typedef struct pl_job_reports {
     int32_t restarts;
-    bool mixed;      /* the updates do not repeat bit by bit */
+    bool mixed;      /* the updates are not bitwise reproducible */
     int64_t dropped; /* gradients */
     pl_worker_report *workers;
     size_t worker_count;

@@ -1,7 +1,6 @@
 /* The field table of run.json, and the one reader of the file.
  *
- * The format is checked before the fields: those of a newer version may be
- * others. */
+ * The format is checked before the fields: a newer version may have others. */
 #include "base/record/run_record.h"
 
 #include "base/file/file.h"

@@ -1,4 +1,4 @@
-/* run_record.h - run.json, what a run was started with: a struct and its field
+/* run_record.h - run.json, the configuration of a run: a struct and its field
  * table.
  *
  * app writes it at the start of a run, observe and a resume read it.
@@ -30,15 +30,15 @@ typedef struct pl_run_record {
     const pl_json *args;  /* flags by name, as texts */
     pl_run_size *example; /* sizes of an example */
     size_t example_rank;  /* 0: not known */
-    int64_t numbering;    /* of sparse ids; 0: as they came */
-    const pl_json *input; /* what training data taught about reading others;
-                             NULL: nothing */
+    int64_t numbering;    /* of sparse ids; 0: unchanged */
+    const pl_json *input; /* how to read other data, from training; NULL:
+                             nothing */
     int32_t classes;      /* 0: not known */
-    int64_t end_step;     /* where it is to end; 0: not known */
+    int64_t end_step;     /* at which it ends; 0: not known */
     bool has_machine;
     pl_run_machine machine;
 
-    pl_json *own_json; /* of one that was read: what the texts point into */
+    pl_json *own_json; /* of a record that was read: holds the texts */
 } pl_run_record;
 extern const pl_fields pl_run_record_fields;
 

@@ -1,5 +1,4 @@
-/* Decides how far apart the points of a curve are: the further, the longer it
- * already is. */
+/* Decides the distance of the points of a curve: it grows with the curve. */
 #include "base/record/sampler.h"
 
 #include "base/clock.h"

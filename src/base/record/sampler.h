@@ -1,10 +1,9 @@
 /* sampler.h - when a curve gets its next point.
  *
  * A point every 50 ms for the first 100 s, then one whenever 1/2000 of the time
- * since the first point has passed.  So a curve of any length has points that
- * lie closer than a screen shows, and their number grows with the logarithm of
- * the time: 2,000 in 100 s, 9,200 in an hour, 15,500 in a day, 22,300 in a
- * month.
+ * since the first point has passed.  So the points of any curve are closer than
+ * a screen can show, and their number grows with the logarithm of the time:
+ * 2,000 in 100 s, 9,200 in an hour, 15,500 in a day, 22,300 in a month.
  *
  * Threads: one. */
 #ifndef PL_BASE_RECORD_SAMPLER_H
@@ -22,8 +21,7 @@ typedef struct pl_sampler {
     uint64_t first, next; /* ticks */
 } pl_sampler;
 
-/* Whether what there is at `now` (ticks) makes a point; it counts as one from
- * then on. */
+/* Whether a point is due at `now` (ticks); if so, it counts as recorded. */
 bool pl_sampler_due(pl_sampler *sampler, uint64_t now);
 
 #endif

@@ -1,7 +1,7 @@
 /* The field table of summary.json, and the one reader of the file.
  *
- * Every field but the reason of the end may be missing: a summary of an older
- * version is shown with what it has. */
+ * Every field except the reason of the end may be missing: a summary of an
+ * older version is shown with the fields it has. */
 #include "base/record/summary.h"
 
 #define SUMMARY_BYTES_MAX ((size_t)16 << 20)

@@ -10,7 +10,7 @@
 #include "base/record/report.h"
 #include "base/record/timeline.h"
 
-/* A change, and how many times as fast the job is expected to be with it. */
+/* A change, and the speedup of the job that is expected from it. */
 typedef struct pl_cure {
     char text[64]; /* "--ps 2" */
     double gain;
@@ -18,33 +18,34 @@ typedef struct pl_cure {
 
 #define PL_CURES_MAX 16
 
-/* How the text of a bottleneck begins where processes of others had the cores
- * that the run needed. */
+/* The start of a bottleneck's text when other processes used the cores that the
+ * run needed. */
 #define PL_BOTTLENECK_CROWDED "other processes have the cores"
 
-/* What held the run up. */
+/* What limited the speed of the run. */
 typedef struct pl_bottleneck {
     char what[24];  /* "computing"; docs/observe.md lists them */
     double share;   /* of the time of all workers */
     int32_t worker; /* that the others wait for; -1: none */
-    char task[32];  /* to blame: "worker 2"; "": none alone */
+    char task[32];  /* the cause: "worker 2"; "": not one alone */
     char host[256]; /* of that task */
-    bool spells;    /* now and then, not all the time */
+    bool spells;    /* intermittent */
     pl_cure *cures; /* the best first */
     size_t cure_count;
     char text[768]; /* for people */
 } pl_bottleneck;
 
-/* What dense traffic would have cost a run whose sparse parameters are on
- * servers: all parameters there and all gradients back. */
+/* The cost of dense traffic, all parameters and all gradients, for a run whose
+ * sparse parameters are on servers. */
 typedef struct pl_dense_traffic {
-    int64_t bytes_per_gradient; /* it would have moved so many... */
-    int64_t moved_per_gradient; /* ... and the run did move these */
+    int64_t bytes_per_gradient; /* if the traffic were dense */
+    int64_t moved_per_gradient; /* in this run */
     double seconds_per_gradient, link_bytes_per_s; /* NAN: not known */
     char link[16]; /* "shared memory", "loopback", "network" */
 } pl_dense_traffic;
 
-/* How gradients travelled, and what the busiest link saved by it in a step. */
+/* How gradients were encoded, and what that saved the busiest link in a
+ * step. */
 typedef struct pl_codec_layer {
     char layer[64]; /* the parameter */
     int64_t plain_bytes, sent_bytes;
@@ -54,15 +55,15 @@ typedef struct pl_codec_use {
     char name[16];          /* "plain", "factors", "bf16" */
     bool changes_bits;      /* the result depends on it */
     int64_t local_steps;    /* between two means of the parameters; 0: every
-                               gradient travels */
-    double seconds;         /* of the chief, in all, for products of factors */
-    pl_codec_layer *layers; /* those that did not travel plain */
+                               gradient is sent */
+    double seconds;         /* of the chief, total, for products of factors */
+    pl_codec_layer *layers; /* those not sent plain */
     size_t layer_count;
 } pl_codec_use;
 
 #define PL_CODEC_LAYERS_MAX 10000
 
-#define PL_INCIDENTS_MAX 1000 /* further ones stand in the timeline alone */
+#define PL_INCIDENTS_MAX 1000 /* further ones are in the timeline only */
 
 typedef struct pl_summary {
     const char *model, *strategy, *mode; /* mode: of parameter servers */
@@ -72,7 +73,7 @@ typedef struct pl_summary {
     double epochs;
     int64_t examples, examples_left_out;
     double seconds, startup_seconds, eval_seconds, checkpoint_seconds;
-    int64_t tests, checkpoints; /* of the chief: how many took these */
+    int64_t tests, checkpoints; /* how many the chief made */
     double examples_per_s, steps_per_s;
     double train_loss;
     pl_test_result test;
@@ -112,7 +113,7 @@ typedef struct pl_summary {
     bool has_dense_traffic;
     pl_dense_traffic dense_traffic;
 
-    pl_json *own_json; /* of one that was read: what the texts point into */
+    pl_json *own_json; /* of a summary that was read: holds the texts */
 } pl_summary;
 extern const pl_fields pl_summary_fields;
 

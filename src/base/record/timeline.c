@@ -1,9 +1,9 @@
 /* The file timeline.jsonl: appends events and reads them.
  *
  * Several processes, also of several hosts, append to one file.  A line is one
- * write under the file's lock: without it, appending over a network file
- * system would overwrite another host's line.  A lock that is not to be had
- * soon is done without, since a record must not hold up a training. */
+ * write under the file's lock: without it, appending over a network file system
+ * would overwrite another host's line.  When the lock is not available soon,
+ * the line is written without it: a record must not delay training. */
 #include "base/record/timeline.h"
 
 #include "base/clock.h"
@@ -61,7 +61,7 @@ struct pl_timeline {
     char *path;
     char task[64];
     int file;
-    atomic_bool broken; /* was said */
+    atomic_bool broken; /* reported once */
 };
 
 static pl_status open_file(const char *path, int *out)
@@ -205,7 +205,7 @@ static pl_status read_lines(pl_run_events *events, const pl_map *map)
     return PL_OK;
 }
 
-/* What was before the last start is another job's. */
+/* Events before the last start belong to another job. */
 static void drop_earlier(pl_run_events *events)
 {
     size_t first = 0;

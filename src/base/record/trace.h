@@ -1,8 +1,8 @@
 /* trace.h - spans: what ran when, on which thread.
  *
- * A recorder has one bounded buffer a thread, filled without locks; when it
- * is full further spans are counted and dropped.  A recorder that is off
- * costs one branch a span.
+ * A recorder has one bounded buffer per thread, filled without locks; when it
+ * is full, further spans are counted and dropped.  A recorder that is off costs
+ * one branch per span.
  *
  * Threads: thread t writes only to lane t; read after the run (or while the
  * lanes stand still). */
@@ -39,11 +39,11 @@ bool pl_trace_on(const pl_trace *trace); /* NULL: off */
 
 void pl_trace_span(pl_trace *trace, int lane, const char *name, int64_t step,
                    uint64_t begin, uint64_t end);
-/* The same of an operator whose work differs from call to call. */
+/* The same for an operator whose work differs between calls. */
 void pl_trace_moved(pl_trace *trace, int lane, const char *name, int64_t step,
                     uint64_t begin, uint64_t end, int64_t bytes);
 /* When a span begins: ticks, or 0 where the recorder is off, so that a span
- * that is not recorded does not look at the clock. */
+ * that is not recorded does not read the clock. */
 static inline uint64_t pl_trace_mark(const pl_trace *trace)
 {
     return pl_trace_on(trace) ? pl_ticks_now() : 0;
@@ -53,7 +53,7 @@ int pl_trace_lanes(const pl_trace *trace);
 uint32_t pl_trace_count(const pl_trace *trace, int lane);
 const pl_span *pl_trace_get(const pl_trace *trace, int lane, uint32_t index);
 uint64_t pl_trace_dropped(const pl_trace *trace);
-/* Ticks at the recorder's birth, and calendar time then. */
+/* Ticks and calendar time when the recorder was created. */
 uint64_t pl_trace_begin(const pl_trace *trace);
 int64_t pl_trace_begin_wall_ns(const pl_trace *trace);
 

@@ -1,5 +1,5 @@
-/* base64.c - decides nothing but which texts are refused: anything that an
- * encoder would not have written, unused bits that are set included. */
+/* base64.c - decides which texts are refused: any that an encoder would not
+ * have written, including unused bits that are set. */
 #include "base/text/base64.h"
 
 #include <stdint.h>

@@ -14,8 +14,8 @@
 /* `out` has PL_BASE64_TEXT(bytes). */
 void pl_base64_encode(char *out, const void *data, size_t bytes);
 
-/* PL_FORMAT when it is not base64, or of more than `room` bytes; nothing is
- * said of what was found. */
+/* PL_FORMAT when it is not base64 or more than `room` bytes; the message does
+ * not show the text. */
 pl_status pl_base64_decode(void *out, size_t room, size_t *bytes,
                            const char *text) PL_MUST_CHECK;
 

@@ -1,8 +1,8 @@
-/* burst.h - the first of many alike are shown, the rest are counted.
+/* burst.h - shows the first of many similar lines, counts the rest.
  *
- * For lines of the log that others can cause: a thousand of them in a
- * second are ten lines, and then one a second that says how many more.  After
- * ten quiet seconds the next ones are shown again.  Zero is a new one.
+ * For log lines that peers can cause: of a thousand in a second, ten are shown,
+ * then one line per second counts the rest.  After ten quiet seconds the next
+ * ones are shown again.  Zero-initialised.
  *
  * Threads: one at a time. */
 #ifndef PL_BASE_TEXT_BURST_H
@@ -14,17 +14,17 @@
 #define PL_BURST_SHOWN 10
 
 typedef struct pl_burst {
-    int32_t shown;   /* of the burst at hand */
-    int64_t held;    /* not shown, and not told of yet */
-    int64_t last_ns; /* the last one came */
-    int64_t told_ns; /* the last sum was told */
+    int32_t shown;   /* of the current burst */
+    int64_t held;    /* not shown and not yet reported */
+    int64_t last_ns; /* when the last one came */
+    int64_t told_ns; /* when a count was last reported */
 } pl_burst;
 
-/* One more: is it to be shown? */
+/* Count one more: is it to be shown? */
 bool pl_burst_shows(pl_burst *burst, int64_t now_ns);
 
-/* How many were not shown and are to be told of now; 0: none, or not yet.
- * `last`: there will be no more. */
+/* How many hidden ones to report now; 0: none, or not yet.  `last`: no more
+ * will follow. */
 int64_t pl_burst_rest(pl_burst *burst, int64_t now_ns, bool last);
 
 #endif

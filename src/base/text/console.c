@@ -1,4 +1,4 @@
-/* Decides how standard error is written without waiting, by what it is:
+/* Decides by its type how standard error is written without waiting:
  *
  *   pipe, terminal  through a second, non-blocking open of the same file
  *   socket          send with MSG_DONTWAIT
@@ -33,12 +33,12 @@ typedef enum way {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* All guarded by lock. */
-static bool bound; /* the rest is known, of standard error as it is now */
+static bool bound; /* the rest describes the current standard error */
 static dev_t device;
 static ino_t inode;
 static way how;
 static int opened = -1;             /* of REOPENED */
-static char rest[PL_CONSOLE_BYTES]; /* of a text that a terminal took half of */
+static char rest[PL_CONSOLE_BYTES]; /* of a text that a terminal took in part */
 static size_t rest_bytes;
 static long dropped; /* lines that were not reported yet */
 
@@ -61,7 +61,7 @@ static void bind_to(const struct stat *is)
     bound = true;
 }
 
-/* Standard error may be another file than at the last line. */
+/* Standard error may have been redirected since the last line. */
 static void look_bound(void)
 {
     struct stat is;
@@ -92,8 +92,8 @@ static ssize_t write_some(const char *text, size_t bytes)
     return write(STDERR_FILENO, text, bytes);
 }
 
-/* Write as much as there is room for; the bytes that are over.  A file that
- * takes nothing any more (closed, a full disk) swallows all. */
+/* Write as much as there is room for; returns the bytes left.  When the file
+ * accepts nothing any more (closed, disk full), all is dropped. */
 static size_t push(const char *text, size_t bytes)
 {
     while (bytes > 0) {
@@ -109,7 +109,7 @@ static size_t push(const char *text, size_t bytes)
     return 0;
 }
 
-/* What a terminal took half of is finished first; true: it is. */
+/* Finish a text that was written in part; true when it is complete. */
 static bool push_rest(void)
 {
     size_t left = push(rest, rest_bytes);
@@ -118,7 +118,7 @@ static bool push_rest(void)
     return left == 0;
 }
 
-/* A text of which a part is out is out, as far as the caller is concerned. */
+/* A text of which a part was written counts as written. */
 static bool push_text(const char *text, size_t bytes)
 {
     if (!push_rest())

@@ -12,7 +12,7 @@
 #define WHOLE_BELOW 1e15
 #define LEAST       1e-4 /* smaller ones have an exponent */
 #define MOST        1e6
-#define DECIMALS    9 /* behind the point of the smallest */
+#define DECIMALS    9 /* of the smallest number */
 
 /* `number` with its point before the last `decimals` digits. */
 static size_t put(char *text, bool negative, uint64_t number, int decimals)

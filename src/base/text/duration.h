@@ -4,8 +4,8 @@
 
 #define PL_DURATION 32
 
-/* Minutes and seconds, with hours from one hour on; returns `text`.  What is
- * negative or not a number counts as 0, at most 1e9 s are told. */
+/* Minutes and seconds, with hours from one hour on; returns `text`.  Negative
+ * values and NAN count as 0, more than 1e9 s as 1e9 s. */
 const char *pl_duration_text(double seconds, char text[PL_DURATION]);
 
 #endif

@@ -1,5 +1,5 @@
-/* quote.c - decides, for each language we generate, which characters of a
- * foreign text may stand as they are and what the others become.
+/* quote.c - decides, for each output language, which characters of a foreign
+ * text are kept and how the others are escaped.
  *
  * All functions walk the text by UTF-8 characters: a control character is
  * known by its code point, however it is encoded, and a byte that belongs to
@@ -39,7 +39,8 @@ static size_t character(const char *text, uint32_t *code)
     return fits ? bytes : 0;
 }
 
-/* What a terminal obeys or a reader of lines takes for an end of line. */
+/* A character that a terminal interprets or a line reader takes for a line
+ * end. */
 static bool is_control(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 ||

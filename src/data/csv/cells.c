@@ -1,5 +1,5 @@
-/* cells.c - cuts lines into cells and reads rows: which texts are numbers,
- * which are missing, and what is said of all others. */
+/* cells.c - splits lines into cells and reads rows: decides which texts are
+ * numbers, which are missing, and which error the others are. */
 #include "data/csv/csv.h"
 
 #include "data/sparse/formats/text.h"
@@ -13,14 +13,14 @@ static bool ends_line(const char *at)
     return *at == '\n' || (at[0] == '\r' && at[1] == '\n');
 }
 
-/* Behind the delimiter or the end of the line, where `at` stands. */
+/* Skip the delimiter or the end of the line at `at`. */
 static char *step_over(char *at, bool *last)
 {
     *last = ends_line(at);
     return at + (*at == '\r' ? 2 : 1);
 }
 
-/* "" inside quotes is one quote; what follows moves down. */
+/* "" inside quotes is one quote; the rest moves down. */
 static pl_status take_quoted(char **at, char delimiter, pl_csv_cell *out,
                              bool *last)
 {
@@ -83,7 +83,7 @@ bool pl_csv_number(const char *text, double *out)
     return pl_text_real(copy, out) == copy + bytes;
 }
 
-/* A row on its way to numbers. */
+/* A row being parsed. */
 typedef struct row {
     const pl_csv_table *table;
     const pl_csv_fill *fill;
@@ -177,7 +177,7 @@ static pl_status put_cell(const row *r, const pl_csv_column *column,
     return PL_OK;
 }
 
-/* Most cells are plain numbers that end at the delimiter. */
+/* The common case: a plain number that ends at the delimiter. */
 static bool put_plain(const row *r, const pl_csv_column *column, char **at,
                       char delimiter, bool *last)
 {

@@ -1,8 +1,8 @@
 /* csv_set.c - reads tables with all threads: lines are counted block by block,
- * so that each block knows where its rows go, then parsed in place.
+ * so that each block knows its rows, then parsed in place.
  *
  * A block is copied before it is parsed, since a mapped file may change.  Of
- * several bad rows the first one is told. */
+ * several bad rows the first one is reported. */
 #include "data/csv/csv.h"
 
 #include "base/error.h"
@@ -44,7 +44,7 @@ typedef struct loader {
     pl_error why;
 } loader;
 
-/* Behind the end of the line that begins at `from`. */
+/* The end of the line that begins at `from`. */
 static size_t next_line(const pl_sparse_file *file, size_t from)
 {
     const uint8_t *end =
@@ -77,7 +77,7 @@ static bool is_empty_line(const char *at)
     return at[0] == '\n' || (at[0] == '\r' && at[1] == '\n');
 }
 
-/* A copy that ends with a line, and bytes behind it that may be read. */
+/* A copy that ends with a whole line and is followed by readable bytes. */
 static pl_status copy_block(const loader *l, const block *b, char **out)
 {
     const pl_sparse_file *file = &l->files[b->file];
@@ -185,8 +185,8 @@ static pl_status check_files(const loader *l)
     return PL_OK;
 }
 
-/* Rows, where they go, and whether the bytes can hold them: each cell takes
- * one. */
+/* Count the rows of each block, and check that the bytes can hold them: each
+ * cell takes at least one. */
 static pl_status count_rows(loader *l)
 {
     uint64_t bytes = 0;
@@ -259,7 +259,7 @@ static pl_status recall_values(pl_csv_column *column,
     return status;
 }
 
-/* The values of categories: those of the run, or those that are there. */
+/* The values of categories: those of the run, or those in the data. */
 static pl_status find_categories(loader *l)
 {
     pl_csv_table *table = &l->table;
@@ -284,7 +284,7 @@ static pl_status find_categories(loader *l)
                          table->path);
 }
 
-/* The mark that some programs put before UTF-8 is no part of the table. */
+/* Skip the byte order mark that some programs put before UTF-8. */
 static void skip_mark(pl_sparse_file *file)
 {
     if (file->bytes >= 3 && memcmp(file->data, "\xef\xbb\xbf", 3) == 0) {
@@ -293,7 +293,8 @@ static void skip_mark(pl_sparse_file *file)
     }
 }
 
-/* Delimiter, header and columns, by the first two lines of the first file. */
+/* Detect delimiter, header and columns from the first two lines of the first
+ * file. */
 static pl_status open_table(loader *l)
 {
     const pl_sparse_file *file = &l->files[0];
@@ -333,14 +334,14 @@ static pl_status load(loader *l)
     return run_blocks(l, parse_block);
 }
 
-/* A file that was cut has rows that cannot be read: the cause comes first. */
+/* A truncated file has unreadable rows: report the truncation instead. */
 static pl_status load_intact(loader *l)
 {
     pl_status status = load(l), whole = check_files(l);
     return whole != PL_OK ? whole : status;
 }
 
-/* Labels that are texts have as many classes as values; a number is one. */
+/* Text labels have one class per value; a number counts as one. */
 static int32_t class_count(const pl_csv_table *table)
 {
     if (table->label < 0)
@@ -406,7 +407,7 @@ static pl_status open_files(pl_dataset **out, loader *l, const char *place)
     return status;
 }
 
-/* All that opening files asks of a format. */
+/* All that opening files needs of a format. */
 static const pl_sparse_format csv_format = { .name = "csv" };
 
 pl_status pl_csv_open(pl_dataset **out, const char *place, pl_split split,

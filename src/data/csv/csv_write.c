@@ -1,5 +1,5 @@
-/* csv_write.c - writes a table: the label first, numbers with as many digits
- * as bring the same float32 back. */
+/* csv_write.c - writes a table: the label first, numbers with enough digits to
+ * read back the same float32. */
 #include "base/buffer.h"
 #include "base/file/file.h"
 #include "base/text/quote.h"

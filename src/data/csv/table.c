@@ -1,5 +1,5 @@
-/* table.c - what the columns of a table are: from its first two lines and the
- * options, and, of categories, from what training data had. */
+/* table.c - decides what the columns of a table are: from its first two lines,
+ * the options and, for categories, the training data. */
 #include "data/csv/csv.h"
 
 #include "base/mem.h"
@@ -25,7 +25,7 @@ void pl_csv_table_close(pl_csv_table *table)
     *table = (pl_csv_table) { .path = NULL };
 }
 
-/* The most frequent of the usual ones in the first line. */
+/* The most frequent of the usual delimiters in the first line. */
 static char find_delimiter(const char *line)
 {
     static const char usual[] = ",;\t|";
@@ -152,7 +152,7 @@ static pl_status no_column(const pl_csv_table *table, const char *flag,
                    table->columns[table->column_count - 1].name);
 }
 
-/* Usual names of a label, where none is given. */
+/* The usual names of a label, when none is given. */
 static int64_t guess_label(const pl_csv_table *table)
 {
     static const char *const usual[] = { "label", "class", "target", "y" };
@@ -163,8 +163,8 @@ static int64_t guess_label(const pl_csv_table *table)
     return -1;
 }
 
-/* Rows to predict for need no label: a table that has exactly the features
- * has none. */
+/* Rows for prediction need no label: a table with exactly the features has
+ * none. */
 static bool has_no_label(const pl_csv_table *table, const pl_source_opts *opts)
 {
     return opts->unlabelled && opts->shape.rank == 1 &&
@@ -274,7 +274,7 @@ out:
     return status;
 }
 
-/* Where a value is, or would be. */
+/* The place of a value, or where it would be inserted. */
 static size_t value_at(const pl_csv_column *column, const char *text,
                        bool *found)
 {

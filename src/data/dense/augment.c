@@ -22,7 +22,7 @@ typedef struct augment_reader {
     uint8_t *rows; /* of a batch, in the set's type */
 } augment_reader;
 
-/* Where the pixel (0, 0) comes from and how far its neighbors are. */
+/* The source of the pixel (0, 0) and the distance of its neighbors. */
 typedef struct mapping {
     float x, y, dx, dy;
 } mapping;
@@ -96,7 +96,7 @@ static float load(pl_dtype dtype, const void *from, int64_t at)
                              : ((const float *)from)[at];
 }
 
-/* The image between four pixels; 0 outside of it. */
+/* Interpolate between four pixels; 0 outside the image. */
 static float sample(pl_dtype dtype, const void *plane, int64_t height,
                     int64_t width, float y, float x)
 {

@@ -1,4 +1,4 @@
-/* element.h - numbers as files hold them: of any type and byte order.
+/* element.h - numbers in files: of any type and byte order.
  *
  * Threads: pure functions. */
 #ifndef PL_DATA_DENSE_ELEMENT_H
@@ -26,16 +26,16 @@ typedef struct pl_element {
 /* "uint8", "float64"; returns `text`. */
 const char *pl_element_name(pl_element element, char text[PL_ELEMENT_TEXT]);
 
-/* True when a view can read these where they lie; the type goes to *dtype. */
+/* True when a view can read these in place; the type goes to *dtype. */
 bool pl_element_in_place(pl_element element, const void *at, pl_dtype *dtype);
 
-/* The elements as float32.  Bytes of examples stay what they are (pl_view
- * divides them), so they are not for this. */
+/* The elements as float32.  Not for bytes of examples, which stay bytes
+ * (pl_view divides them). */
 void pl_element_floats(pl_element element, const uint8_t *from, size_t count,
                        float *to);
 
-/* Labels as int32.  PL_FORMAT names the first that is none; PL_USAGE when the
- * type has no whole numbers. */
+/* Labels as int32.  PL_FORMAT names the first that is not a label; PL_USAGE
+ * when the type has no whole numbers. */
 pl_status pl_element_labels(pl_element element, const uint8_t *from,
                             size_t count, int32_t *to) PL_MUST_CHECK;
 

@@ -1,5 +1,5 @@
-/* encoding.c - keeps what was learned as JSON, as it is written to run.json
- * and read from there: hostile input, checked where it is read. */
+/* encoding.c - keeps the encoding as JSON, as it is written to run.json and
+ * read from there: untrusted input, checked where it is read. */
 #include "data/dense/encoding.h"
 
 #include "base/mem.h"
@@ -37,8 +37,8 @@ static pl_status open_object(pl_encoding *encoding)
                                      : pl_json_new_object(&encoding->learned);
 }
 
-/* "classes" is a member of its own; columns are in the object "columns",
- * which is replaced by one that has the new column, too. */
+/* "classes" is a member of its own; columns are in the object "columns", which
+ * is replaced by one with the new column. */
 static pl_status set_list(pl_encoding *encoding, const char *column,
                           pl_json *list)
 {

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define MOST_CHANNELS 4 /* that are recognized by their number */
+#define MOST_CHANNELS 4 /* for channels to be detected by their number */
 
 typedef struct dense_set {
     pl_dataset base;
@@ -123,7 +123,7 @@ pl_status pl_dense_set_new(pl_dataset **out, pl_dense_parts *parts)
     return PL_OK;
 }
 
-/* From now on the elements are in `memory` alone. */
+/* From now on the elements are in `memory` only. */
 static pl_status move_to(pl_dense_parts *parts, void *memory)
 {
     pl_status status = pl_map_check(&parts->map);

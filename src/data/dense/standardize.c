@@ -9,7 +9,7 @@
 
 typedef struct standard_set {
     pl_dataset base;
-    pl_dataset *inner; /* labels and name stay its own */
+    pl_dataset *inner; /* keeps labels and name */
     float *memory;
 } standard_set;
 
@@ -46,7 +46,7 @@ static groups groups_of(pl_shape shape)
     return (groups) { count, row / count };
 }
 
-/* sums[g] becomes the sum of (x - shift[g])^power over the group. */
+/* Set sums[g] to the sum of (x - shift[g])^power over the group. */
 static void add_up(const pl_dataset *set, groups g, const double *shift,
                    bool squares, double *sums)
 {

@@ -14,7 +14,7 @@ static pl_status write_idx(const pl_dataset *set, const char *place,
 
 static const struct kind {
     const char *name;
-    bool numeric; /* can have numbers as labels */
+    bool numeric; /* supports numbers as labels */
     pl_status (*write)(const pl_dataset *set, const char *place, pl_split split,
                        const pl_encoding *encoding);
 } kinds[] = {

@@ -1,7 +1,7 @@
-/* writer.h - dense examples to files: what the sources of source.h read.
+/* writer.h - writes dense examples to files that the sources of source.h read.
  *
- * Values are written as they are in the set, without the scale that a model
- * reads them with.  Files appear complete or not at all.
+ * Values are written unscaled, as stored in the set.  Files appear complete or
+ * not at all.
  *
  * Threads: any. */
 #ifndef PL_DATA_DENSE_WRITER_H
@@ -14,10 +14,10 @@
     "npy:FILE,LABELS, npz:FILE, csv:FILE, idx:DIR, images:DIR or "             \
     "tfrecord:FILE"
 
-/* PL_USAGE when `target` is none of these. */
+/* PL_USAGE when `target` is not one of these. */
 pl_status pl_dense_write_check(const char *target) PL_MUST_CHECK;
 
-/* Write all of a set.  `split` names the files of idx:DIR and the arrays of
+/* Write a whole set.  `split` names the files of idx:DIR and the arrays of
  * npz:FILE; `encoding` the classes of images, and may be NULL. */
 pl_status pl_dense_write(const pl_dataset *set, const char *target,
                          pl_split split,

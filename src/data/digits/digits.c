@@ -22,8 +22,8 @@ static const char magic[8] = "PLDIGITS";
 typedef struct digits_dataset {
     pl_dataset base;
     uint32_t first; /* of the set's images */
-    uint8_t *made;  /* images, then labels; NULL when they are mapped */
-    pl_map map;     /* the cache file; empty when they were made */
+    uint8_t *made;  /* images, then labels; NULL when mapped */
+    pl_map map;     /* the cache file; empty when images were made */
     uint8_t *kept;  /* labels of the cache file: they index memory */
 } digits_dataset;
 
@@ -65,7 +65,7 @@ static void put(uint8_t **at, uint64_t value, unsigned bytes)
         *(*at)++ = (uint8_t)(value >> (8 * i));
 }
 
-/* The only header a good cache file of this set can have. */
+/* The only valid header of this set's cache file. */
 static void make_header(uint8_t header[HEADER_BYTES], const digits_dataset *set,
                         uint32_t checksum)
 {
@@ -82,7 +82,7 @@ static void make_header(uint8_t header[HEADER_BYTES], const digits_dataset *set,
     put(&at, checksum, 4);
 }
 
-/* PL_FORMAT when the file is not what we would write. */
+/* PL_FORMAT when the file is not what this generator writes. */
 static pl_status check(const digits_dataset *set, const pl_map *map,
                        const char *path)
 {
@@ -99,7 +99,7 @@ static pl_status check(const digits_dataset *set, const pl_map *map,
     return PL_OK;
 }
 
-/* A copy of the labels that was checked after it was made. */
+/* Copy the labels, then check the copy. */
 static pl_status keep_labels(digits_dataset *set, const char *path)
 {
     size_t count = (size_t)set->base.count;
@@ -175,8 +175,8 @@ out:
     return status;
 }
 
-/* Map the images, or draw and keep them.  Only a lack of memory is an error:
- * any other trouble with the cache costs time and is said. */
+/* Map the images, or draw and keep them.  Only lack of memory is an error: any
+ * other problem with the cache costs time and is logged. */
 static pl_status load_or_draw(digits_dataset *set, const char *folder,
                               const char *path, int threads)
 {
@@ -189,7 +189,7 @@ static pl_status load_or_draw(digits_dataset *set, const char *folder,
     status = store(set, folder, path);
     if (status == PL_OK || status == PL_NOMEM)
         return status;
-    /* Both splits fail alike; the large one speaks for both. */
+    /* Both splits fail alike; warn only for the large one. */
     pl_log_level level = set->first == 0 ? PL_LOG_WARN : PL_LOG_DEBUG;
     pl_log(level,
            "digits: generated at each start, since they cannot be "

@@ -5,12 +5,12 @@
  * integers and image i is a function of i, so every machine and every number
  * of threads draws the same bytes.  Each class has the same share of a split.
  *
- * Design.  digits.c makes the set and keeps the cache, digits_draw.c draws
- * one image, digits_glyphs.c holds the strokes of each digit.  Making a split
- * takes a second, so it is written to a cache file and mapped at the next
- * start.  The file is complete under its name or absent, and two processes
- * that make it at once write the same bytes.  A file of another generator, or
- * broken, is drawn again; a folder that cannot be written costs only time.
+ * Design.  digits.c makes the set and keeps the cache, digits_draw.c draws one
+ * image, digits_glyphs.c holds the strokes of each digit.  Making a split takes
+ * a second, so it is written to a cache file and mapped at the next start.  The
+ * file appears under its name only when complete, and two processes that make
+ * it at once write the same bytes.  A damaged file, or one of another
+ * generator, is drawn again; without a writable folder only time is lost.
  *
  * Threads: any. */
 #ifndef PL_DATA_DIGITS_DIGITS_H

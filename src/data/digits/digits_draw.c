@@ -19,12 +19,12 @@
 #define SIDE  PL_DIGITS_SIDE
 #define STEPS 6    /* lines between two points of a stroke */
 #define ONE   4096 /* 1.0 in a matrix */
-#define GRID  4    /* points a side of the field that bends */
+#define GRID  4    /* points per side of the bending field */
 #define UNIT  32
 #define LINES (PL_GLYPH_STROKES * PL_GLYPH_POINTS * STEPS)
 
-/* How much varies; chosen so that softmax regression is right on about 90 %
- * of the test images and a small convolutional net on about 98 %. */
+/* The variation; chosen so that softmax regression is right on about 90 % of
+ * the test images and a small convolutional net on about 98 %. */
 #define JITTER    15   /* of a point, in glyph units */
 #define HEIGHT    50   /* 1/256 pixel a glyph unit */
 #define HEIGHT_BY 12   /* more or less */
@@ -37,7 +37,7 @@
 #define PEN_LEAST 24   /* radius in UNITs */
 #define PEN_MOST  56
 #define EDGE      20 /* UNITs on either side of the radius that fade */
-#define NOISE     48 /* of 256: what a pixel may lose */
+#define NOISE     48 /* of 256: the most that a pixel loses */
 
 typedef struct point {
     int32_t x, y;
@@ -101,7 +101,7 @@ static int32_t clamp(int32_t value, int32_t least, int32_t most)
     return value < least ? least : value > most ? most : value;
 }
 
-/* The field at a place, by bilinear interpolation. */
+/* The field at a point, by bilinear interpolation. */
 static point bend(const warp *w, point at)
 {
     const int32_t cell = SIDE * 256 / (GRID - 1);
@@ -142,8 +142,8 @@ static int32_t spline(int32_t a, int32_t b, int32_t c, int32_t d, int step)
     return b + sum / (2 * STEPS * STEPS * STEPS);
 }
 
-/* Lines along one stroke, behind the `count` there are; their new number.
- * The radius is filled in later. */
+/* Append the lines along one stroke to the `count` existing ones; returns their
+ * new number.  The radius is filled in later. */
 static int add_stroke(line *lines, int count, const point *points, int last)
 {
     for (int i = 0; i < last; i++) {
@@ -231,7 +231,7 @@ static int32_t distance(const line *l, int64_t inverse, int32_t x, int32_t y)
     return (int32_t)(across * across * inverse >> 24);
 }
 
-/* The pixels of one axis a line reaches. */
+/* The pixels of one axis that a line reaches. */
 static void reach(int32_t a, int32_t b, int32_t radius, int *from, int *to)
 {
     int32_t least = (a < b ? a : b) - radius, most = (a < b ? b : a) + radius;
@@ -239,7 +239,7 @@ static void reach(int32_t a, int32_t b, int32_t radius, int *from, int *to)
     *to = clamp(most / UNIT + 1, 0, SIDE);
 }
 
-/* Move the pen along a line; a pixel keeps the most it was covered. */
+/* Move the pen along a line; a pixel keeps its largest coverage. */
 static void draw_line(uint8_t *pixels, const line *l)
 {
     int32_t dx = l->to.x - l->from.x, dy = l->to.y - l->from.y;
@@ -277,8 +277,8 @@ static void roughen(uint8_t *pixels, dice *d)
     }
 }
 
-/* A permutation dealt out in turn: each label has the same share of a split
- * and no period. */
+/* Labels by a permutation: each has the same share of a split, without a
+ * period. */
 static uint8_t label_of(uint32_t i)
 {
     uint64_t key = pl_rng_key_text(PL_DIGITS_SEED, "digits: labels");

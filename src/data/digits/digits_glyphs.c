@@ -1,5 +1,5 @@
-/* The strokes of the built-in digits: three ways to write each, as points of
- * a spline. */
+/* The strokes of the built-in digits: three glyphs each, as points of a
+ * spline. */
 #include "data/digits/digits_priv.h"
 
 /* Three ways to write each digit.  A stroke is its number of points and the

@@ -1,4 +1,4 @@
-/* digits_priv.h - what the files of the digits share.
+/* digits_priv.h - shared by the files of the digits.
  *
  * A glyph is one way to write a digit: strokes of points in a box 70 wide and
  * 100 high, x to the right, y down.  The pen follows a smooth curve through

@@ -1,9 +1,8 @@
-/* examples.c - reads dense examples from TFRecord files: frames are found one
- * after the other, decoded by all threads in blocks.
+/* examples.c - reads dense examples from TFRecord files: frames are located
+ * sequentially, then decoded by all threads in blocks.
  *
- * The first example says what all must be: the type, the number of values and
- * the shape.  A record is copied before it is parsed, since a mapped file may
- * change. */
+ * The first example determines the type, number of values and shape of all.  A
+ * record is copied before it is parsed, since a mapped file may change. */
 #include "data/examples/examples.h"
 
 #include "base/bytes.h"
@@ -34,7 +33,7 @@ typedef struct loader {
     int32_t file_count;
     record *records;
     size_t count, room;
-    /* What all examples are. */
+    /* The form of all examples. */
     bool floats, images, labelled;
     pl_image_form form; /* of images */
     pl_shape shape;
@@ -83,7 +82,7 @@ static pl_status find_records(loader *l, int32_t index)
     return PL_OK;
 }
 
-/* A copy of a record whose checksum fits (pl_mem_free). */
+/* A copy of a record whose checksum is right (pl_mem_free). */
 static pl_status copy_record(const loader *l, const record *r, uint8_t **out)
 {
     const pl_sparse_file *file = &l->files[r->file];
@@ -105,7 +104,8 @@ static pl_status in_record(const loader *l, const record *r, pl_status status)
                       (unsigned long long)(r->offset - PL_TFRECORD_HEAD));
 }
 
-/* Sizes that the example states; else its values are in a row. */
+/* The shape that the example states; otherwise its values form one
+ * dimension. */
 static void find_shape(loader *l, const pl_example_parts *parts)
 {
     int64_t h = parts->height, w = parts->width;
@@ -256,8 +256,7 @@ static pl_status load(loader *l)
     return decode_all(l);
 }
 
-/* A file that was cut has records that cannot be read: the cause comes
- * first. */
+/* A truncated file has unreadable records: report the truncation instead. */
 static pl_status load_intact(loader *l)
 {
     pl_status status = load(l);
@@ -322,7 +321,7 @@ pl_status pl_examples_open_memory(pl_dataset **out, const uint8_t *data,
     return open_files(out, &l, "memory");
 }
 
-/* The first record of a file that is not packed, and no ids in it. */
+/* Is the file not packed, and its first record without ids? */
 static bool is_dense(const pl_map *map, const pl_source_opts *opts)
 {
     pl_sparse_file file = {

@@ -7,14 +7,14 @@
 
 #include <string.h>
 
-/* Names of the pixels or numbers, in the order of preference; the first is the
- * one that is given. */
+/* Names of the pixels or numbers, in order of preference; the first is the one
+ * given by the user. */
 static const char *const usual[] = {
     "", "image_raw", "image/encoded", "image", "features", "x", "data",
 };
 #define USUAL (sizeof usual / sizeof *usual)
 
-/* All features that are looked for. */
+/* All features searched for. */
 enum {
     LABEL = USUAL,
     CLASS_LABEL,
@@ -29,7 +29,7 @@ static pl_tf_list list_of(const char *name)
     return (pl_tf_list) { .name = name, .name_bytes = strlen(name) };
 }
 
-/* The one integer of a feature; `out` keeps its value where there is none. */
+/* The one integer of a feature; `out` keeps its value when there is none. */
 static pl_status read_int(const pl_tf_list *list, int64_t *out, bool *found)
 {
     int64_t *all;

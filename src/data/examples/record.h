@@ -7,13 +7,13 @@
 #include "data/source.h"
 
 typedef struct pl_example_parts {
-    const uint8_t *data; /* bytes, or a FloatList as it lies there */
+    const uint8_t *data; /* bytes, or an encoded FloatList */
     size_t bytes;
     const char *name; /* of their feature */
     bool floats;
     bool labelled;
     int64_t label;
-    int64_t height, width, depth; /* 0: not told */
+    int64_t height, width, depth; /* 0: not given */
 } pl_example_parts;
 
 /* PL_NOTFOUND when no feature holds an example. */
@@ -21,7 +21,7 @@ pl_status pl_example_parts_find(pl_example_parts *out, const uint8_t *data,
                                 size_t bytes,
                                 const pl_source_opts *opts) PL_MUST_CHECK;
 
-/* The floats; PL_FORMAT when there are others than `count`. */
+/* The floats; PL_FORMAT when their number is not `count`. */
 pl_status pl_example_floats(const pl_example_parts *parts, float *to,
                             size_t count) PL_MUST_CHECK;
 /* How many there are. */

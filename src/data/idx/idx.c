@@ -1,5 +1,5 @@
-/* idx.c - opens IDX files, plain ones mapped and gzip ones unpacked, and
- * believes no size in a header before the file's length confirms it. */
+/* idx.c - opens IDX files, plain ones mapped and gzip ones unpacked, and checks
+ * every size in a header against the file's length. */
 #include "data/idx/idx.h"
 
 #include "base/assert.h"
@@ -13,7 +13,7 @@
 #define MOST_HEADER  (4 + 4 * PL_MAX_RANK)
 #define MOST_ELEMENT ((uint64_t)1 << 40)
 
-/* Deflate makes at most 1032 bytes of one; a gzip header makes none. */
+/* Deflate expands one byte to at most 1032; a gzip header to none. */
 #define MOST_RATIO 1032
 
 static uint32_t get_u32(const uint8_t *bytes)
@@ -115,8 +115,8 @@ static pl_status open_plain(pl_idx *idx, const uint8_t *bytes, size_t count)
     return PL_OK;
 }
 
-/* Unpack until `count` bytes are written or the stream ends; the number
- * written goes to *written, whether it ended to *ended. */
+/* Unpack until `count` bytes are written or the stream ends; sets *written to
+ * the number written and *ended to whether it ended. */
 static pl_status unpack(z_stream *stream, uint8_t *out, size_t count,
                         size_t *written, bool *ended)
 {
@@ -140,13 +140,13 @@ static pl_status unpack(z_stream *stream, uint8_t *out, size_t count,
                            stream->msg != NULL ? stream->msg : zError(code));
         *ended = code == Z_STREAM_END;
     }
-    stream->next_out = NULL; /* the caller's memory may go */
+    stream->next_out = NULL; /* the caller may free its memory */
     *written = count - left;
     return PL_OK;
 }
 
-/* After the last element: the stream must end here, its checksum must fit,
- * and nothing may follow. */
+/* After the last element: the stream must end here with the right checksum, and
+ * nothing may follow. */
 static pl_status finish(z_stream *stream, bool ended, uint64_t expected)
 {
     uint8_t extra;
@@ -167,7 +167,7 @@ static pl_status finish(z_stream *stream, bool ended, uint64_t expected)
 /* Unpack header and elements; `packed` is the size of the gzip file. */
 static pl_status open_stream(pl_idx *idx, z_stream *stream, size_t packed)
 {
-    /* Four bytes say how long the header is. */
+    /* Four bytes determine the length of the header. */
     uint8_t start[MOST_HEADER];
     size_t written = 0, more = 0, header = 0;
     bool ended;
@@ -252,7 +252,7 @@ void pl_idx_close(pl_idx *idx)
     *idx = (pl_idx) { .data = NULL };
 }
 
-/* Float32 as the format has it, piece by piece. */
+/* Write float32 in the format's byte order, piece by piece. */
 static pl_status put_floats(pl_file_writer *writer, const float *values,
                             size_t count)
 {

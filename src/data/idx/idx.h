@@ -5,9 +5,9 @@
  * fastest, most significant byte first.  A plain file is mapped and read in
  * place; a gzip file is unpacked into memory.
  *
- * Nothing in a file is believed before it is checked: a header must state
- * exactly the bytes that follow, and a gzip file may not state more than
- * deflate can make of its size, so no memory is allocated that no data backs.
+ * Everything in a file is checked: a header must state exactly the bytes that
+ * follow, and a gzip file may not state more than deflate can expand it to, so
+ * memory is only allocated for data that exists.
  *
  * Threads: any; a pl_idx may be read by all once made. */
 #ifndef PL_DATA_IDX_IDX_H
@@ -24,11 +24,11 @@ typedef struct pl_idx {
     pl_shape shape; /* rank 1 or more, all positive */
     pl_element element;
     const uint8_t *data; /* pl_shape_row(shape) elements */
-    uint8_t *unpacked;   /* where they lie if the file was gzip, else NULL */
-    pl_map map;          /* where they lie if the file is plain */
+    uint8_t *unpacked;   /* holds them if the file was gzip, otherwise NULL */
+    pl_map map;          /* holds them if the file is plain */
 } pl_idx;
 
-/* PL_FORMAT: one sentence on what was found and what was expected. */
+/* PL_FORMAT: the message has what was found and what was expected. */
 pl_status pl_idx_init(pl_idx *idx, const char *path) PL_MUST_CHECK;
 
 /* The same for a file's bytes in memory, which must outlive the pl_idx. */
@@ -49,7 +49,7 @@ pl_status pl_idx_dataset_open(pl_dataset **out, const char *place,
                               pl_split split,
                               const pl_source_opts *opts) PL_MUST_CHECK;
 
-/* The same of a folder with images of bytes, 28 x 28, and 10 classes. */
+/* The same for a folder with 28 x 28 images of bytes and 10 classes. */
 pl_status pl_idx_mnist_open(pl_dataset **out, const char *folder,
                             pl_split split,
                             const pl_source_opts *opts) PL_MUST_CHECK;

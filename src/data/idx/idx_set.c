@@ -26,8 +26,8 @@ static bool begins(const char *name, const char *prefix, const char *part)
            strncmp(name + bytes + 1, part, strlen(part)) == 0;
 }
 
-/* The path of a split's images or labels: the first name that begins as they
- * do.  *out becomes NULL when there is none. */
+/* The path of a split's images or labels: the first name with their prefix.
+ * *out becomes NULL when there is none. */
 static pl_status find(char **out, const char *folder, pl_split split,
                       const char *part)
 {
@@ -53,7 +53,7 @@ static pl_status not_found(const char *folder, pl_split split, const char *part)
                    part[0] == 'l' ? 1 : 3);
 }
 
-/* Find and read one file.  *path is the caller's, also after a failure. */
+/* Find and read one file.  The caller frees *path, also after a failure. */
 static pl_status open_part(pl_idx *idx, char **path, const char *folder,
                            pl_split split, const char *part)
 {
@@ -116,8 +116,8 @@ static int32_t most_label(const int32_t *labels, int64_t count)
     return most;
 }
 
-/* Classes are counted over both splits, so that training and testing agree;
- * a folder with one split only will do. */
+/* Classes are counted over both splits, so that training and testing agree; a
+ * folder with only one split is fine. */
 static pl_status count_classes(pl_dense_parts *parts, const char *folder,
                                pl_split split)
 {
@@ -148,7 +148,7 @@ static pl_status check_range(const pl_dense_parts *parts, const char *path)
     return PL_OK;
 }
 
-/* The elements of a file, which is closed, or goes over. */
+/* Take the elements of a file, which is closed or handed over. */
 static pl_status take_images(pl_dense_parts *parts, pl_idx *images,
                              pl_channel_order channels)
 {
@@ -252,7 +252,8 @@ static pl_status finish(pl_dataset **out, pl_dense_parts *parts,
     return pl_context(status, "%s:%s", kind, place);
 }
 
-/* Files are named with a comma, or are files; all else is a folder. */
+/* A place with a comma, or one that is a file, names files; any other is a
+ * folder. */
 static bool names_files(const char *place)
 {
     struct stat info;
@@ -282,7 +283,7 @@ pl_status pl_idx_mnist_open(pl_dataset **out, const char *folder,
     return finish(out, &parts, "mnist", folder, status);
 }
 
-/* Labels as the bytes that IDX holds. */
+/* Labels as the bytes of IDX. */
 static pl_status copy_labels(uint8_t **out, const pl_dataset *set)
 {
     uint8_t *labels;

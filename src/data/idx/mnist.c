@@ -24,7 +24,7 @@ const pl_mnist_file pl_mnist_files[PL_MNIST_FILES] = {
       "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2" },
 };
 
-/* One byte more than there should be is enough to know. */
+/* One byte too many is enough to refuse the file. */
 static pl_status hash(gzFile gz, const char *path, int64_t most, uint8_t *piece,
                       pl_sha256 *sha)
 {

@@ -1,7 +1,7 @@
 /* mnist.h - the four files of MNIST, and whether a file is one of them.
  *
- * Known by the SHA-256 of what they hold unpacked: mirrors that packed them
- * again hold the same images.
+ * Identified by the SHA-256 of their unpacked content: mirrors may have packed
+ * the same images again.
  *
  * Threads: any. */
 #ifndef PL_DATA_IDX_MNIST_H
@@ -20,7 +20,7 @@ typedef struct pl_mnist_file {
 extern const pl_mnist_file pl_mnist_files[PL_MNIST_FILES];
 
 /* PL_FORMAT when `path` does not hold `file`, packed by gzip or not;
- * PL_NOTFOUND when it is not there. */
+ * PL_NOTFOUND when it does not exist. */
 pl_status pl_mnist_check(const pl_mnist_file *file,
                          const char *path) PL_MUST_CHECK;
 

@@ -1,5 +1,5 @@
-/* folder.c - which files are images, by the ends of their names, and which
- * class a folder stands for. */
+/* folder.c - decides which files are images, by the ends of their names, and
+ * which class a folder is. */
 #include "data/images/folder.h"
 
 #include "base/file/file.h"
@@ -57,7 +57,7 @@ static pl_status add(pl_image_list *list, const char *below, const char *name,
     return PL_OK;
 }
 
-/* The images of one folder: `below` the list's, or that one. */
+/* Add the images of the list's folder or, if given, of `below` in it. */
 static pl_status add_folder(pl_image_list *list, const char *below,
                             int32_t class)
 {
@@ -108,7 +108,7 @@ static pl_status find_classes(pl_image_list *list)
     return status;
 }
 
-/* The class of a folder: its place among all of them, or among those of the
+/* The class of a folder: its index among all folders, or among those of the
  * training data. */
 static pl_status class_of(const pl_image_list *list, const char *name,
                           const char **known, size_t known_count, int32_t *out)
@@ -148,7 +148,7 @@ static pl_status add_classes(pl_image_list *list, pl_encoding *encoding)
     return status;
 }
 
-/* The first of some folders below `folder` that is there; NULL: none. */
+/* The first of some folders that exists in `folder`; NULL: none. */
 static pl_status first_of(char **out, const char *folder,
                           const char *const *names)
 {
@@ -164,7 +164,7 @@ static pl_status first_of(char **out, const char *folder,
     return PL_OK;
 }
 
-/* DIR itself, or its part of the split. */
+/* DIR itself, or its folder of the split. */
 static pl_status find_folder(pl_image_list *list, const char *folder,
                              pl_split split, const pl_source_opts *opts)
 {
@@ -188,7 +188,7 @@ static pl_status find_folder(pl_image_list *list, const char *folder,
                : pl_mem_copy_text(&list->folder, folder);
 }
 
-/* One image, to predict for. */
+/* One image, for prediction. */
 static pl_status take_file(pl_image_list *list, const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -1,4 +1,4 @@
-/* folder.h - the image files of a folder: a subfolder a class.
+/* folder.h - the image files of a folder: one subfolder per class.
  *
  *   DIR/cat/1.png, DIR/dog/2.jpg              classes cat and dog
  *   DIR/train/cat/1.png, DIR/test/cat/7.png   the same in two splits
@@ -12,12 +12,12 @@
 #include "data/source.h"
 
 typedef struct pl_image_file {
-    char *name;    /* below the folder: "cat/1.png" */
+    char *name;    /* relative to the folder: "cat/1.png" */
     int32_t class; /* -1: none */
 } pl_image_file;
 
 typedef struct pl_image_list {
-    char *folder; /* where the files are: DIR, or its part of a split */
+    char *folder; /* of the files: DIR, or its folder of a split */
     pl_image_file *files;
     size_t count, room;
     char **classes; /* names, sorted */

@@ -1,5 +1,5 @@
-/* form.c - the one size and number of channels that all images of a set get:
- * as asked for, or that of the first image. */
+/* form.c - the size and number of channels of all images of a set: as
+ * requested, or those of the first image. */
 #include "data/images/image_set.h"
 
 #include "tensor/shape.h"
@@ -13,7 +13,7 @@ pl_status pl_image_form_init(pl_image_form *form, const pl_source_opts *opts)
                                                                           : 0 };
     const char *text = opts->image_size;
     if (opts->unlabelled && opts->shape.rank == 2)
-        form->channels = 1; /* as the model was trained */
+        form->channels = 1; /* as in training */
     else if (opts->unlabelled && opts->shape.rank == 3 &&
              opts->shape.dim[0] == 3)
         form->channels = 3;

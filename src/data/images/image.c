@@ -1,5 +1,5 @@
-/* image.c - decodes PNG by libpng and JPEG by libjpeg-turbo, and decides what
- * becomes of channels: alpha goes, colors become gray by ITU-R BT.601. */
+/* image.c - decodes PNG by libpng and JPEG by libjpeg-turbo, and converts
+ * channels: alpha is dropped, colors become gray by ITU-R BT.601. */
 #include "data/images/image.h"
 
 #include "base/mem.h"
@@ -120,8 +120,8 @@ static pl_status open_jpeg(tjhandle jpeg, pl_image *out, const uint8_t *data,
     return check_size(width, height);
 }
 
-/* The decoder can shrink by simple fractions on the way: to the smallest size
- * that still leaves the filter two pixels for one. */
+/* The decoder can shrink by simple fractions: choose the smallest size that
+ * still leaves the filter two pixels for one. */
 static void shrink_jpeg(pl_image *out, int32_t width, int32_t height)
 {
     int count;
@@ -187,7 +187,7 @@ pl_status pl_image_measure(pl_image *out, const uint8_t *data, size_t bytes)
     return status;
 }
 
-/* In place: fewer bytes a pixel. */
+/* In place: fewer bytes per pixel. */
 static void to_gray(pl_image *image)
 {
     int64_t pixels = (int64_t)image->width * image->height;

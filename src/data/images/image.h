@@ -1,8 +1,8 @@
 /* image.h - PNG and JPEG files, to pixels and back.
  *
  * Pixels are rows of interleaved channels, 1 (gray) or 3 (RGB), a byte each.
- * Transparent ones lie on black.  Files are hostile input: sizes are bounded
- * before memory is taken.
+ * Transparent ones are drawn on black.  Files are untrusted input: sizes are
+ * bounded before memory is allocated.
  *
  * Threads: any. */
 #ifndef PL_DATA_IMAGES_IMAGE_H
@@ -10,7 +10,7 @@
 
 #include "base/buffer.h"
 
-#define PL_IMAGE_PIXELS ((int64_t)1 << 26) /* the most of one */
+#define PL_IMAGE_PIXELS ((int64_t)1 << 26) /* the most of an image */
 
 typedef struct pl_image {
     uint8_t *pixels; /* [height, width, channels]; pl_mem_free */
@@ -18,16 +18,16 @@ typedef struct pl_image {
     int32_t channels;
 } pl_image;
 
-/* True when these bytes begin as a PNG or JPEG file does. */
+/* True when these bytes are the start of a PNG or JPEG file. */
 bool pl_image_is(const uint8_t *data, size_t bytes);
 
 /* Size and channels without the pixels, which stay NULL. */
 pl_status pl_image_measure(pl_image *out, const uint8_t *data,
                            size_t bytes) PL_MUST_CHECK;
 
-/* The pixels with so many channels (0: its own).  Where the image is going to
- * be shrunk to `width` x `height` (0: it is not), a JPEG may be decoded to
- * anything between. */
+/* The pixels with so many channels (0: its own).  When the image will be shrunk
+ * to `width` x `height` (0: it will not), a JPEG may be decoded to any size in
+ * between. */
 pl_status pl_image_decode(pl_image *out, const uint8_t *data, size_t bytes,
                           int32_t channels, int32_t width,
                           int32_t height) PL_MUST_CHECK;

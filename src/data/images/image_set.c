@@ -3,9 +3,9 @@
  *
  * A cache file is: the pixels of all good images, a byte for each file (1:
  * good), a footer of 64 bytes.  Its name is a digest of everything it depends
- * on: the options and each file's name, size and time of change.  Where it
+ * on: the options and each file's name, size and time of change.  When it
  * cannot be written the pixels stay in memory.  Of several broken files the
- * first one is told. */
+ * first one is reported. */
 #include "data/images/image_set.h"
 
 #include "base/bytes.h"
@@ -38,7 +38,7 @@ typedef struct loader {
     pl_image_form form;
     size_t row; /* bytes of an image */
     pl_pool *pool;
-    /* The chunk at hand: places first .. first + chunk - 1. */
+    /* The current chunk: places first .. first + chunk - 1. */
     size_t first, chunk;
     uint8_t *pixels; /* [chunk, row] */
     uint8_t *good;   /* [count] */
@@ -46,7 +46,7 @@ typedef struct loader {
     pl_mutex lock;
     size_t failed; /* the first place that failed in the chunk; lock */
     pl_error why;
-    /* Where pixels go: a file, or memory where that cannot be. */
+    /* Destination of pixels: a file, or memory if that fails. */
     pl_file_writer *writer;
     uint32_t crc;
     uint8_t *memory;
@@ -59,8 +59,7 @@ static const char *name_at(const loader *l, size_t place)
     return l->list.files[l->order[place]].name;
 }
 
-/* Training examples are mixed, so that their last part is one of all
- * classes. */
+/* Training examples are shuffled, so that a held-out part has all classes. */
 static pl_status make_order(loader *l, pl_split split)
 {
     size_t count = l->list.count;
@@ -82,7 +81,7 @@ static pl_status read_file(const loader *l, size_t place, pl_map *map)
     return status;
 }
 
-/* Size and colors are those of the first image that can be read. */
+/* Take size and colors from the first image that can be read. */
 static pl_status find_form(loader *l)
 {
     pl_status status = PL_OK;
@@ -132,7 +131,7 @@ static void decode_one(void *arg, int item, int thread)
     pl_mutex_unlock(&l->lock);
 }
 
-/* A broken file ends the load, or is passed over within --skip-bad. */
+/* A broken file ends the load, or is skipped within --skip-bad. */
 static pl_status judge(loader *l)
 {
     for (size_t i = l->first; i < l->first + l->chunk; i++)
@@ -219,7 +218,7 @@ static pl_status hash_file(pl_sha256 *sha, const loader *l, size_t place)
     struct stat info = { .st_size = 0 };
     const pl_image_file *file = &l->list.files[l->order[place]];
     PL_TRY(pl_file_join(&path, l->list.folder, file->name));
-    (void)stat(path, &info); /* one that is not there fails when it is read */
+    (void)stat(path, &info); /* a missing file fails when it is read */
     pl_mem_free(path);
     uint8_t facts[24];
     pl_put_u64(facts, (uint64_t)info.st_size);
@@ -249,7 +248,7 @@ static pl_status name_cache(const loader *l, char **out)
                          text);
 }
 
-/* A mapped cache is used when it is exactly what would be written. */
+/* A mapped cache is used only when it is exactly what would be written. */
 static pl_status check_cache(loader *l, const pl_map *map)
 {
     uint8_t footer[FOOTER_BYTES], expected[FOOTER_BYTES];
@@ -288,7 +287,7 @@ static bool load_cache(loader *l, const char *path)
         l->list.count - l->good_count > (size_t)l->opts->skip_bad) {
         pl_map_close(&l->map);
         l->map = (pl_map) { .data = NULL };
-        status = PL_NOTFOUND; /* decoding says which file is broken */
+        status = PL_NOTFOUND; /* decoding reports the broken file */
     } else if (status != PL_OK && status != PL_NOTFOUND) {
         pl_log(PL_LOG_DEBUG, "%s is made again: %s", path, pl_error_message());
     }
@@ -365,7 +364,7 @@ static pl_status make_labels(const loader *l, pl_dense_parts *parts)
     return PL_OK;
 }
 
-/* The names of the images that are there, behind the pointers to them. */
+/* The names of the good images, stored after the pointers to them. */
 static pl_status make_names(const loader *l, pl_dense_parts *parts)
 {
     size_t bytes = 0, at = 0;

@@ -1,5 +1,5 @@
 /* image_write.c - writes the images of a set as PNG files, a folder for each
- * class, named by their numbers so that they sort. */
+ * class, named by number so that they sort. */
 #include "base/file/file.h"
 #include "base/mem.h"
 #include "base/text/quote.h"
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Numbers of a table are bytes, too, where all of them are whole. */
+/* Whether a number of a table can be written as a byte. */
 static bool is_byte(float value)
 {
     return value >= 0 && value <= 255 && value == floorf(value);
@@ -35,7 +35,7 @@ static uint8_t byte_at(const pl_dataset *set, int64_t row, int64_t at)
                : (uint8_t)pl_view_row_f32(&set->features, row)[at];
 }
 
-/* The one that an example is; its pixels are the caller's to free. */
+/* An example as an image; the caller frees its pixels. */
 static pl_status take_image(pl_image *image, const pl_dataset *set, int64_t row)
 {
     pl_shape shape = set->shape;
@@ -108,7 +108,7 @@ static pl_status write_image(const pl_dataset *set, const char *folder,
     return status;
 }
 
-/* The folders of all classes, also of those without images. */
+/* Make the folders of all classes, including those without images. */
 static pl_status make_folders(char **folders, const pl_dataset *set,
                               const char *place, const pl_encoding *encoding)
 {

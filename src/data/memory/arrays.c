@@ -1,6 +1,6 @@
-/* arrays.c - takes a program's arrays as a pl_data: checks that they fit each
- * other and that every label and index is in range, so that no later step has
- * to, and copies what is to be copied. */
+/* arrays.c - makes a pl_data of a program's arrays: checks that they match and
+ * that every label and index is in range, so that no later step has to, and
+ * copies on request. */
 #include "base/mem.h"
 #include "data/memory/memory.h"
 #include "tensor/shape.h"
@@ -51,15 +51,15 @@ static pl_status copy_array(pl_data *data, const void *array, int64_t count,
 {
     void *copy = pl_mem_alloc_aligned((size_t)count, size);
     PL_TRY(pl_mem_check(copy, (size_t)count, size));
-    if (count > 0) /* rows without non-zeros may come without an array */
+    if (count > 0) /* rows without non-zeros may have no array */
         memcpy(copy, array, (size_t)count * size);
     data->copies[data->copy_count++] = copy;
     *out = copy;
     return PL_OK;
 }
 
-/* Labels are 0 .. classes - 1; without a number of classes the largest decides.
- */
+/* Labels are 0 .. classes - 1; without a number of classes the largest label
+ * determines it. */
 static pl_status take_labels(pl_data *data, const int32_t *labels,
                              int32_t classes, bool copy)
 {
@@ -85,7 +85,7 @@ static pl_status take_labels(pl_data *data, const int32_t *labels,
     return PL_OK;
 }
 
-/* Numbers to be predicted; one that is not finite would spoil all others. */
+/* Numbers to be predicted; one that is not finite would corrupt training. */
 static pl_status take_targets(pl_data *data, const pl_data_dense *arrays)
 {
     int64_t rows = data->info.rows;
@@ -145,7 +145,7 @@ static pl_status check_example(const pl_data *data, pl_shape example)
     return status == PL_OK ? PL_OK : pl_context(status, "%s", data->name);
 }
 
-/* Rows with gaps between them are copied without. */
+/* Rows with gaps between them are copied without the gaps. */
 static pl_status copy_rows(pl_data *data, int64_t row)
 {
     const pl_view *from = &data->features;
@@ -217,7 +217,7 @@ static int64_t integer_at(const void *array, int32_t bits, int64_t at)
                       : ((const int64_t *)array)[at];
 }
 
-/* Every row begins where the one before ends; every index is a column. */
+/* Every row begins where the previous one ends; every index is a column. */
 static pl_status check_csr(const pl_data *data, const pl_data_csr *arrays)
 {
     int32_t bits = arrays->index_bits;

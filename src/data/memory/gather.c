@@ -1,9 +1,9 @@
-/* gather.c - a reader that writes each batch together: examples that a function
- * makes, and CSR whose indices have 32 bits.
+/* gather.c - a reader that assembles each batch: examples made by a callback,
+ * and CSR with 32-bit indices.
  *
- * Which rows come is not decided here: the reader of sets in memory runs over a
- * set of nothing but row numbers, so that order, shares and positions are those
- * of any other data. */
+ * The rows are chosen by the reader of sets in memory, which runs over a set of
+ * row numbers only, so that order, shares and positions are those of any other
+ * data. */
 #include "base/mem.h"
 #include "data/memory/memory.h"
 #include "data/shuffle.h"
@@ -12,13 +12,13 @@
 typedef struct gather_reader {
     pl_reader base;
     const pl_data *data;
-    int64_t first;    /* example of the data that is number 0 here */
+    int64_t first;    /* example of the data that has number 0 here */
     pl_dataset rows;  /* the numbers 0 .. count - 1 */
     pl_reader *inner; /* over them */
     bool in_order;    /* one pass: */
     int64_t read;     /* rows of it so far */
     uint32_t *index;  /* of the rows of a batch, as the data counts them */
-    int32_t *labels;  /* of the batch, as what follows */
+    int32_t *labels;  /* of the batch, like what follows */
     float *features;  /* dense */
     int64_t *row_start;
     uint64_t *ids; /* [room] */
@@ -36,7 +36,7 @@ static void number_rows(gather_reader *self, const pl_batch *batch)
     self->read += self->in_order ? batch->rows : 0;
 }
 
-/* A function that was wrong about its labels must not lead us astray. */
+/* Check the labels of a callback. */
 static pl_status check_made(const gather_reader *self, int64_t rows)
 {
     for (int64_t r = 0; r < rows; r++)
@@ -187,8 +187,8 @@ static pl_status open_reader(gather_reader *self, pl_dataset *set,
     size_t rows = (size_t)(opts->batch < set->count ? opts->batch : set->count);
     self->rows = *set;
     self->rows.labels = (pl_view) { .data = &none, .dtype = PL_INT32 };
-    self->rows.features = self->rows.labels; /* of no width: never read */
-    /* Sparse rows come in runs, as those of 64 bits do. */
+    self->rows.features = self->rows.labels; /* of width 0: never read */
+    /* Sparse rows are shuffled in runs, as with 64-bit indices. */
     self->rows.row_start = in_runs ? &no_start : NULL;
     PL_TRY(pl_shuffle_reader_new(&self->inner, &self->rows, opts));
     PL_TRY(PL_NEW(self->index, rows));

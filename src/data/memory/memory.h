@@ -1,9 +1,9 @@
-/* memory.h - what the public pl_data (paceline/data.h) is inside, and as a data
+/* memory.h - the inside of the public pl_data (paceline/data.h), and its data
  * set.
  *
  * A data set that is opened here is small: it points into the pl_data, which
- * must outlive it.  So each task of a job opens its own, and what one of them
- * keeps of it (pl_dataset_keep) concerns no other.
+ * must outlive it.  So each task of a job opens its own, and pl_dataset_keep of
+ * one does not affect the others.
  *
  * Threads: a pl_data may be opened from any thread at the same time. */
 #ifndef PL_DATA_MEMORY_MEMORY_H
@@ -19,8 +19,8 @@ struct pl_data {
     const int32_t *labels; /* NULL: none, or... */
     const float *targets;  /* ... numbers: [rows, info.classes] */
     const float *weights;  /* of the rows; NULL: all 1 */
-    /* CSR; of 32-bit indices the first two are NULL, for they are converted a
-     * batch at a time: a copy of them would double the memory. */
+    /* CSR; with 32-bit indices the first two are NULL: they are converted a
+     * batch at a time, since a copy would double the memory. */
     const int64_t *row_start;
     const uint64_t *ids;
     const int32_t *row_start_32, *ids_32;
@@ -35,8 +35,8 @@ struct pl_data {
 pl_status pl_memory_open(pl_dataset **out, const pl_data *data,
                          bool local) PL_MUST_CHECK;
 
-/* A reader that makes its batches row by row (gather.c): the data set's own
- * where its rows do not lie in memory as a batch needs them. */
+/* A reader that makes its batches row by row (gather.c): for rows that are not
+ * in memory in the form of a batch. */
 pl_status pl_gather_reader_new(pl_reader **out, pl_dataset *set,
                                const pl_data *data, int64_t first,
                                const pl_reader_opts *opts) PL_MUST_CHECK;

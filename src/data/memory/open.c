@@ -1,5 +1,6 @@
-/* open.c - a pl_data as a data set: dense arrays and CSR of 64 bits are read in
- * place by the reader of sets in memory, everything else a batch at a time. */
+/* open.c - opens a pl_data as a data set: dense arrays and CSR with 64-bit
+ * indices are read in place by the reader of sets in memory, everything else a
+ * batch at a time. */
 #include "base/mem.h"
 #include "data/memory/memory.h"
 #include "tensor/shape.h"
@@ -42,7 +43,7 @@ static const pl_dataset_ops gathered_ops = {
     .keep = keep,
 };
 
-/* Without labels every row has the label 0. */
+/* Without labels, every row gets label 0. */
 static pl_view label_view(const pl_data *data)
 {
     static const int32_t none = 0;

@@ -1,5 +1,5 @@
 /* npy.c - the head of a .npy array: a magic number, a version, and the text of
- * a Python dictionary, of which only what numpy.save writes is understood. */
+ * a Python dictionary, accepted only as numpy.save writes it. */
 #include "data/npy/npy.h"
 
 #include "tensor/shape.h"
@@ -11,7 +11,7 @@
 #define MAGIC_BYTES 6
 #define CURE        "in NumPy: numpy.save(FILE, numpy.ascontiguousarray(array))"
 
-/* What is left of the dictionary's text. */
+/* The rest of the dictionary's text. */
 typedef struct header {
     const char *at, *end;
 } header;
@@ -168,7 +168,7 @@ static pl_status parse_dictionary(pl_npy *out, header *t)
                                "fortran_order and shape");
 }
 
-/* The elements must be those that follow. */
+/* The size of the elements must match the bytes that follow. */
 static pl_status check_size(const pl_npy *npy, uint64_t all)
 {
     char text[PL_SHAPE_TEXT], type[PL_ELEMENT_TEXT];

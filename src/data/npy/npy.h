@@ -1,8 +1,7 @@
 /* npy.h - NumPy's array files: .npy, and .npz, a zip archive of them.
  *
- * An array is read where it lies in the file; one that is compressed inside
- * an archive is unpacked into memory.  Every size in a file is checked
- * against the bytes that are there.
+ * An array is read in place; one that is compressed in an archive is unpacked
+ * into memory.  Every size in a file is checked against its bytes.
  *
  * Threads: any. */
 #ifndef PL_DATA_NPY_NPY_H
@@ -18,13 +17,13 @@ typedef struct pl_npy {
     size_t head_bytes; /* the elements follow */
 } pl_npy;
 
-/* Read the head that the first `bytes` of an array of `all` bytes hold.
- * PL_FORMAT when it is none, or states other elements than follow;
+/* Read the head from the first `bytes` of an array of `all` bytes. PL_FORMAT
+ * when it is malformed or does not match the elements that follow;
  * PL_UNSUPPORTED for Fortran order and types that are not numbers. */
 pl_status pl_npy_parse(pl_npy *out, const uint8_t *data, size_t bytes,
                        uint64_t all) PL_MUST_CHECK;
 
-/* As many bytes as pl_npy_parse needs, where there are so many. */
+/* The most bytes that pl_npy_parse needs. */
 #define PL_NPY_HEAD_MOST 65536
 
 /* "npy:IMAGES[,LABELS]", each a .npy file, or one .npz archive, in which the
@@ -35,7 +34,7 @@ pl_status pl_npy_open(pl_dataset **out, const char *place, pl_split split,
 pl_status pl_npz_open(pl_dataset **out, const char *place, pl_split split,
                       const pl_source_opts *opts) PL_MUST_CHECK;
 
-/* Write what pl_npy_parse reads: format 1.0, little-endian.  Returns the bytes
+/* Write a head for pl_npy_parse: format 1.0, little-endian.  Returns the bytes
  * of the head, at most PL_NPY_WRITE_MOST. */
 #define PL_NPY_WRITE_MOST 256
 size_t pl_npy_head(uint8_t out[PL_NPY_WRITE_MOST], const char *descr,

@@ -1,5 +1,5 @@
-/* npy_set.c - a data set from one or two NumPy arrays: which arrays of an
- * archive are meant, and whether examples and labels belong together. */
+/* npy_set.c - a data set from one or two NumPy arrays: selects the arrays of an
+ * archive, and checks that examples and labels match. */
 #include "data/npy/npy.h"
 
 #include "base/file/file.h"
@@ -13,7 +13,7 @@
 typedef struct array {
     char *name; /* for messages: "x.npy", "a.npz: x_train" */
     pl_map map;
-    uint8_t *memory; /* NULL: it is read in the map */
+    uint8_t *memory; /* NULL: it is read from the map */
     const uint8_t *data;
     pl_npy npy;
 } array;
@@ -90,7 +90,7 @@ static pl_status open_member(array *a, const char *path,
     return status == PL_OK ? PL_OK : pl_context(status, "%s", a->name);
 }
 
-/* Names under which archives keep examples and labels. */
+/* Usual names of examples and labels in archives. */
 typedef struct pair {
     const char *examples, *labels;
 } pair;
@@ -167,7 +167,7 @@ static pl_status take_targets(pl_dense_parts *parts, const array *a)
     return pl_map_check(&a->map);
 }
 
-/* Labels are one number a row: [N] or [N, 1]. */
+/* Labels are one number per row: [N] or [N, 1]. */
 static pl_status take_labels(pl_dense_parts *parts, const array *a,
                              bool numeric)
 {
@@ -193,7 +193,7 @@ static pl_status take_labels(pl_dense_parts *parts, const array *a,
     return status == PL_OK ? PL_OK : pl_context(status, "%s", a->name);
 }
 
-/* The examples, whose memory goes over to `parts`. */
+/* The examples, whose memory moves to `parts`. */
 static pl_status take_examples(pl_dense_parts *parts, array *a,
                                const pl_source_opts *opts)
 {
@@ -228,7 +228,7 @@ static pl_status put_together(pl_dataset **out, char *name, array *examples,
     return status;
 }
 
-/* "a,b,c" in up to three pieces; a file of that very name is one. */
+/* "a,b,c" in up to three pieces; a file with this whole name is one piece. */
 static int cut(char *text, char *pieces[3])
 {
     int count = 1;

@@ -19,7 +19,7 @@
 #define ALIGN   64
 #define PIECE   ((size_t)1 << 30)
 
-/* An array as it is written: head and elements. */
+/* An array to write: head and elements. */
 typedef struct part {
     char name[16]; /* "x_train.npy" */
     uint8_t head[PL_NPY_WRITE_MOST];
@@ -64,7 +64,7 @@ static pl_status make_numbers(part *p, const pl_dataset *set)
     return PL_OK;
 }
 
-/* Classes as int64, which NumPy has by default; the caller frees p->data. */
+/* Classes as int64, NumPy's default; the caller frees p->data. */
 static pl_status make_labels(part *p, const pl_dataset *set)
 {
     int64_t *labels;
@@ -153,7 +153,7 @@ static void put_u16(uint8_t *to, uint32_t value)
     to[1] = (uint8_t)(value >> 8);
 }
 
-/* What local headers and the directory say alike, from `to` on: version,
+/* The fields that local headers and the directory share, from `to` on: version,
  * flags, method, time, sum, sizes, length of the name. */
 static void put_common(uint8_t *to, const part *p)
 {
@@ -177,7 +177,7 @@ static pl_status write_member(pl_file_writer *writer, part *p, uint64_t *at)
     put_common(head + 4, p);
     put_u16(head + 28, (uint32_t)extra);
     memcpy(head + 30, p->name, name);
-    put_u16(head + used, 0xd935); /* as zipalign calls such padding */
+    put_u16(head + used, 0xd935); /* the id of zipalign's padding */
     put_u16(head + used + 2, (uint32_t)extra - 4);
     PL_TRY(pl_file_writer_put(writer, head, used + extra));
     PL_TRY(pl_file_writer_put(writer, p->head, p->head_bytes));

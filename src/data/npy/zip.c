@@ -1,5 +1,5 @@
 /* zip.c - reads the directory of a zip archive and unpacks its members
- * (APPNOTE.TXT 6.3.10; the numbers of sections stand beside what they say). */
+ * (APPNOTE.TXT 6.3.10; comments have its section numbers). */
 #include "data/npy/zip.h"
 
 #include "base/bytes.h"
@@ -22,7 +22,7 @@
 #define LOCAL_MAGIC     0x04034b50u
 #define COMMENT_MOST    65535
 #define DIRECTORY_MOST  ((uint64_t)16 << 20)
-#define DEFLATE_RATIO   1032 /* at most so many bytes of one */
+#define DEFLATE_RATIO   1032 /* bytes from one byte, at most */
 #define FLAG_ENCRYPTED  1u
 #define METHOD_STORED   0u
 #define METHOD_DEFLATED 8u
@@ -64,7 +64,7 @@ static pl_status read_end64(directory *d, const pl_map *file, uint64_t end)
     return PL_OK;
 }
 
-/* Where the directory is: told by the record at the end of the file. */
+/* Locate the directory by the record at the end of the file. */
 static pl_status find_directory(directory *d, const pl_map *file)
 {
     size_t most = file->bytes < END_BYTES + COMMENT_MOST
@@ -106,7 +106,7 @@ static pl_status load_directory(directory *d, const pl_map *file)
     return pl_map_copy(file, (size_t)d->offset, d->data, (size_t)d->bytes);
 }
 
-/* Sizes that do not fit 32 bits are in an extra field, those only. */
+/* An extra field has the sizes that do not fit 32 bits, and only those. */
 static void read_zip64(const uint8_t *extra, size_t bytes,
                        pl_zip_member *member, uint64_t *local)
 {
@@ -126,7 +126,7 @@ static void read_zip64(const uint8_t *extra, size_t bytes,
     }
 }
 
-/* Where the bytes of a member begin: behind its local header. */
+/* Locate the bytes of a member: after its local header. */
 static pl_status find_bytes(pl_zip_member *member, const pl_map *file,
                             uint64_t local)
 {
@@ -171,7 +171,7 @@ static pl_status check_method(const pl_zip_member *member, unsigned flags,
     return PL_OK;
 }
 
-/* The entry at `at`, of which `left` bytes are there; *used are its own. */
+/* The entry at `at`, with `left` bytes up to the end; *used is its size. */
 static pl_status read_entry(pl_zip_member *member, const pl_map *file,
                             const uint8_t *at, size_t left, size_t *used)
 {
@@ -231,7 +231,7 @@ pl_status pl_zip_list(pl_zip_member **out, size_t *count, const pl_map *file)
     return status;
 }
 
-/* All of the member, and nothing beyond it. */
+/* Inflate the whole member, and nothing more. */
 static pl_status inflate_all(z_stream *stream, uint8_t *out,
                              const uint8_t *from, const pl_zip_member *member)
 {

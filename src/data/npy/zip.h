@@ -1,9 +1,9 @@
 /* zip.h - the members of a zip archive, as numpy.savez writes them: stored or
  * deflated, also beyond 4 GiB.
  *
- * The central directory at the end of the file says what there is.  Nothing in
- * it is believed: a member lies inside the file, and one that is unpacked
- * becomes exactly as long as stated, with the checksum stated.
+ * The central directory at the end of the file lists them.  It is not trusted:
+ * a member must lie inside the file and unpack to exactly the stated length and
+ * checksum.
  *
  * Threads: any. */
 #ifndef PL_DATA_NPY_ZIP_H
@@ -18,7 +18,7 @@ typedef struct pl_zip_member {
     uint64_t offset;        /* of its bytes in the file */
     uint64_t packed;        /* bytes in the file */
     uint64_t bytes;         /* unpacked */
-    uint32_t crc;           /* of these */
+    uint32_t crc;           /* of the unpacked bytes */
     bool deflated;
 } pl_zip_member;
 

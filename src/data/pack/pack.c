@@ -1,6 +1,6 @@
 /* pack.c - streaming compression by zlib and zstd, each at its library's usual
- * level and with a checksum (zstd's is optional), so that a damaged file is
- * noticed.  Memory stays at one buffer and the library's window. */
+ * level and with a checksum (zstd's is optional), so that damage is detected.
+ * Memory use is one buffer and the library's window. */
 #include "data/pack/pack.h"
 
 #include "base/assert.h"
@@ -19,7 +19,7 @@ struct pl_packer {
     pl_packing packing;
     pl_file_writer *file;
     z_stream gzip;
-    bool open; /* gzip is to be ended */
+    bool open; /* a gzip stream to be ended */
     ZSTD_CCtx *zstd;
     uint64_t bytes;
     uint8_t buffer[BUFFER_BYTES];
@@ -91,7 +91,7 @@ static pl_status write_out(pl_packer *packer, size_t bytes)
     return pl_file_writer_put(packer->file, packer->buffer, bytes);
 }
 
-/* Until all input is taken and, at the end, all output given. */
+/* Deflate until all input is consumed and, at the end, all output written. */
 static pl_status deflate_all(pl_packer *packer, const uint8_t *data,
                              size_t bytes, int flush)
 {

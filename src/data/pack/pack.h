@@ -1,4 +1,4 @@
-/* pack.h - write a file as a gzip or zstd stream; unpack.h reads it.
+/* pack.h - writes a file as a gzip or zstd stream; unpack.h reads it.
  *
  * Threads: a packer belongs to one. */
 #ifndef PL_DATA_PACK_PACK_H
@@ -9,7 +9,7 @@
 
 typedef struct pl_packer pl_packer;
 
-/* By the end of the name: .gz and .zst. */
+/* By the suffix of the name: .gz and .zst. */
 pl_packing pl_packing_of_name(const char *path);
 
 /* Compressed bytes go to `file`, which is borrowed.  `packing` is not

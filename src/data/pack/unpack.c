@@ -1,5 +1,5 @@
-/* How a packed file is told from a plain one, and what its stream must hold:
- * whole streams up to the last byte. */
+/* How a packed file is recognised, and what it must hold: whole streams up to
+ * the last byte. */
 #include "data/pack/unpack.h"
 
 #include "base/assert.h"
@@ -35,12 +35,12 @@ pl_packing pl_packing_of(const uint8_t *data, size_t bytes, bool text)
     return PL_PACKING_NONE;
 }
 
-/* A stream on its way.  Input is copied piece by piece: the file may change
- * while it is unpacked, and the libraries do not expect that. */
+/* A stream being unpacked.  Input is copied piece by piece: the file may change
+ * meanwhile, which the libraries do not expect. */
 typedef struct unpacking {
     const uint8_t *data; /* not copied yet... */
     size_t bytes;
-    size_t packed; /* ... of so many in all */
+    size_t packed; /* ... of this total */
     pl_spill *out;
     uint64_t written, most;
     uint8_t *chunk;  /* [CHUNK_BYTES] */

@@ -1,7 +1,7 @@
 /* unpack.h - gzip, zlib and zstd streams of any length.
  *
- * The bytes go into a pl_spill, since readers jump about in a file.  Several
- * streams one behind the other, as `cat a.gz b.gz` makes them, are one.
+ * The bytes go into a pl_spill, since readers seek in a file.  Concatenated
+ * streams, as from `cat a.gz b.gz`, are read as one.
  *
  * Threads: any. */
 #ifndef PL_DATA_PACK_UNPACK_H
@@ -17,13 +17,13 @@ typedef enum pl_packing {
 } pl_packing;
 
 /* By the first bytes.  A zlib header is only two bytes with a check of five
- * bits: where the file might be text, only that of the largest window counts,
- * which cannot begin a text of ours. */
+ * bits: when the file might be text, only that of the largest window is
+ * accepted, which cannot begin one of our texts. */
 pl_packing pl_packing_of(const uint8_t *data, size_t bytes, bool text);
 
-/* A stream that becomes more than `ratio` times as long (0: PL_UNPACK_RATIO)
- * and more than PL_UNPACK_ALWAYS bytes is refused: the formats have no count
- * that could be believed, and a bomb would fill memory or disk. */
+/* A stream that expands to more than `ratio` times its size (0:
+ * PL_UNPACK_RATIO) and more than PL_UNPACK_ALWAYS bytes is refused: the formats
+ * have no reliable size, and a bomb would fill memory or disk. */
 #define PL_UNPACK_RATIO  200
 #define PL_UNPACK_ALWAYS ((uint64_t)64 << 20)
 pl_status pl_unpack(pl_spill *out, pl_packing packing, const uint8_t *data,

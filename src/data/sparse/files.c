@@ -9,7 +9,7 @@
 
 #define MOST_FILES 100000
 
-/* Replace the packed bytes by what is in them. */
+/* Replace packed bytes by their content. */
 static pl_status unpack(pl_sparse_file *file, pl_packing packing,
                         const pl_source_opts *opts)
 {
@@ -82,7 +82,7 @@ pl_status pl_sparse_files_new(pl_sparse_file **out, int32_t *count,
                               const pl_sparse_format *format,
                               const char *pattern, const pl_source_opts *opts)
 {
-    if (pl_file_exists(pattern)) /* whatever characters it has */
+    if (pl_file_exists(pattern)) /* even with wildcard characters */
         return open_all(out, count, (char *[]) { (char *)pattern }, 1, format,
                         opts);
     glob_t found;

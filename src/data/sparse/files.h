@@ -6,9 +6,9 @@
 
 #include "data/sparse/formats/format.h"
 
-/* The files a pattern names, in the order of their names, mapped, and
- * unpacked where they are gzip, zlib or zstd (into opts->cache_dir, or memory
- * when that is NULL, within opts->unpack_ratio). */
+/* The files a pattern names, in the order of their names, mapped, and unpacked
+ * if they are gzip, zlib or zstd (into opts->cache_dir, or memory when that is
+ * NULL, within opts->unpack_ratio). */
 pl_status pl_sparse_files_new(pl_sparse_file **out, int32_t *count,
                               const pl_sparse_format *format,
                               const char *pattern,

@@ -1,6 +1,5 @@
-/* The thread that decodes the next window of a stream while the present one
- * is used: blocks in parallel, then rows copied into the window's shuffled
- * order. */
+/* The thread that decodes the next window of a stream while the current one is
+ * used: blocks in parallel, then rows copied in the window's shuffled order. */
 #include "data/sparse/loader.h"
 
 #include "base/mem.h"
@@ -9,7 +8,7 @@
 #include <string.h>
 
 #define WAIT_MS    60000
-#define COPIED     512 /* rows an item copies */
+#define COPIED     512 /* rows copied per item */
 #define MOST_ITEMS 65535
 #define MOST_ROWS  ((int64_t)COPIED * MOST_ITEMS)
 
@@ -22,7 +21,8 @@ typedef enum slot_state {
 typedef struct slot {
     slot_state state; /* guarded by the loader's lock */
     pl_loader_key key;
-    pl_sparse_rows rows; /* the thread's while wanted, else the reader's */
+    pl_sparse_rows rows; /* owned by the thread while wanted, otherwise by the
+                            reader */
     pl_error error;
 } slot;
 
@@ -37,7 +37,7 @@ struct pl_loader {
     pl_cond changed;
     bool stopping; /* guarded by lock */
     slot slots[2];
-    /* The thread's, for the window it makes. */
+    /* Used by the thread for the window it makes. */
     const pl_stream_window *window;
     slot *target;
     pl_sparse_rows *blocks; /* [block_room] */
@@ -96,7 +96,7 @@ static pl_status make_room(pl_loader *loader, int64_t blocks, int64_t rows)
     return PL_OK;
 }
 
-/* Which row goes where. */
+/* Assign each row its place. */
 static int64_t arrange(pl_loader *loader)
 {
     int64_t rows = 0;
@@ -265,8 +265,8 @@ static bool same(pl_loader_key a, pl_loader_key b)
     return a.epoch == b.epoch && a.window == b.window;
 }
 
-/* The slot with this window, asked for when there is none; the lock is held.
- * What the thread is at work on is left to it. */
+/* The slot with this window, requested when there is none; the lock is held.
+ * The window that the thread is making is not replaced. */
 static slot *find(pl_loader *loader, pl_loader_key key, const slot *keep)
 {
     for (;;) {
@@ -285,7 +285,7 @@ static slot *find(pl_loader *loader, pl_loader_key key, const slot *keep)
             return idle;
         }
         if (keep != NULL)
-            return NULL; /* not now */
+            return NULL; /* both are in use */
         (void)!pl_cond_wait_until(&loader->changed, &loader->lock,
                                   pl_deadline_in_ms(pl_clock_real(), WAIT_MS));
     }

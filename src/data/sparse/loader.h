@@ -1,7 +1,7 @@
 /* loader.h - the thread that decodes the windows of a stream.
  *
- * Two windows: one in use, one being made.  What to make next is said when a
- * window is taken.
+ * Two windows: one in use, one being made.  Taking a window also names the next
+ * one to make.
  *
  * Threads: driven by one. */
 #ifndef PL_DATA_SPARSE_LOADER_H
@@ -22,8 +22,8 @@ pl_status pl_loader_new(pl_loader **out, pl_sparse_set *set,
                         const pl_reader_opts *opts) PL_MUST_CHECK;
 void pl_loader_free(pl_loader *loader); /* NULL is fine */
 
-/* The examples of a window, valid until the next call, which is likely to ask
- * for `next` (epoch -1: for nothing). */
+/* The examples of a window, valid until the next call, which will probably take
+ * `next` (epoch -1: none). */
 pl_status pl_loader_take(pl_loader *loader, pl_loader_key key,
                          pl_loader_key next,
                          const pl_sparse_rows **rows) PL_MUST_CHECK;

@@ -1,4 +1,4 @@
-/* Counts ids in an open-addressing table, numbers them by falling frequency,
+/* Counts ids in an open-addressing table, numbers them by decreasing frequency,
  * and reads and writes that order as a text file. */
 #include "data/sparse/numbering.h"
 
@@ -84,7 +84,7 @@ static pl_status grow(pl_numbering *n)
     return PL_OK;
 }
 
-/* The cell of an id, made where there is none: *fresh. */
+/* The cell of an id, created if missing (*fresh). */
 static pl_status add(pl_numbering *n, uint64_t id, cell **out, bool *fresh)
 {
     cell *at = find_cell(n, id);
@@ -161,7 +161,7 @@ pl_status pl_numbering_save(const pl_numbering *n, const char *path)
     return status;
 }
 
-/* The id of a line; false when it is none. */
+/* The id in a line; false when there is none. */
 static bool read_id(const char *line, size_t bytes, uint64_t *out)
 {
     uint64_t id = 0;

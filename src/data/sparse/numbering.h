@@ -1,11 +1,11 @@
 /* numbering.h - new numbers for ids, the most frequent first.
  *
- * A table whose hottest weights lie together is faster, and Hogwild's threads
- * have copies of the first ones (kernels/hogwild.h).  A numbering is made from
- * the counts of a data set, and kept in a file so that other data can be
- * numbered alike: a line for each id, in the order of the new numbers.
+ * A table whose most frequent weights are adjacent is faster, and Hogwild's
+ * threads have copies of the first ones (kernels/hogwild.h).  A numbering is
+ * made from the counts of a data set, and kept in a file to number other data
+ * alike: a line for each id, in the order of the new numbers.
  *
- * Threads: one at a time; once it has its numbers, any may look them up. */
+ * Threads: one at a time; once finished, lookups from any. */
 #ifndef PL_DATA_SPARSE_NUMBERING_H
 #define PL_DATA_SPARSE_NUMBERING_H
 
@@ -18,8 +18,8 @@ typedef struct pl_numbering pl_numbering;
 pl_status pl_numbering_new(pl_numbering **out) PL_MUST_CHECK;
 void pl_numbering_free(pl_numbering *numbering); /* NULL is fine */
 
-/* Count the ids of a batch; then give each its number, equally frequent ones
- * in the order of their ids. */
+/* Count the ids of a batch; then give each its number, ties in the order of
+ * their ids. */
 pl_status pl_numbering_count(pl_numbering *numbering,
                              const pl_batch *batch) PL_MUST_CHECK;
 pl_status pl_numbering_finish(pl_numbering *numbering) PL_MUST_CHECK;
@@ -34,8 +34,8 @@ pl_status pl_numbering_parse(pl_numbering **out, const char *text, size_t bytes,
 /* How many ids have a number. */
 int64_t pl_numbering_size(const pl_numbering *numbering);
 
-/* What tells one numbering from others, never 0: the CRC32C of its ids as u64,
- * little-endian, in the order of their numbers; 1 where that is 0. */
+/* Identifies a numbering, never 0: the CRC32C of its ids as u64, little-endian,
+ * in the order of their numbers; 1 where that is 0. */
 uint32_t pl_numbering_mark(const pl_numbering *numbering);
 
 /* The new number of an id, or PL_NUMBERING_NONE. */

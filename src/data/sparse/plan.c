@@ -20,7 +20,7 @@ static void permute(uint64_t key, int64_t count, uint32_t *out)
     }
 }
 
-/* Deal the blocks as `dealt` orders them. */
+/* Deal the blocks in the order of `dealt`. */
 static void deal(pl_stream_share *share, const pl_sparse_set *set,
                  const uint32_t *dealt, const pl_reader_opts *opts)
 {
@@ -87,7 +87,7 @@ pl_status pl_stream_plan_init(pl_stream_plan *plan,
     return status;
 }
 
-/* Cut the order into windows. */
+/* Divide the order into windows. */
 static void cut(pl_stream_plan *plan, const pl_stream_share *share,
                 const pl_sparse_set *set)
 {

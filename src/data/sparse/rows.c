@@ -14,7 +14,7 @@ void pl_sparse_rows_close(pl_sparse_rows *rows)
     *rows = (pl_sparse_rows) { .count = 0 };
 }
 
-/* At least `needed`, and enough more that growing stays rare. */
+/* At least `needed`, with enough reserve that growing is rare. */
 static int64_t room_for(int64_t needed, int64_t room)
 {
     int64_t more = room + room / 2;

@@ -17,15 +17,15 @@ typedef struct pl_sparse_rows {
     int64_t *start;  /* [count + 1]; start[0] is 0 */
     int32_t *labels; /* 0 or 1 */
     uint64_t *ids;
-    float *values; /* not filled in where all are 1, */
-    bool weighted; /* else true */
+    float *values; /* not filled in when all are 1, */
+    bool weighted; /* otherwise true */
     int64_t count_room, id_room;
 } pl_sparse_rows;
 
 void pl_sparse_rows_close(
     pl_sparse_rows *rows); /* a zeroed one is fine; zeroes it */
 
-/* Room for so many rows and non-zeros in all; what is there stays. */
+/* Make room for so many rows and non-zeros in total; existing ones stay. */
 pl_status pl_sparse_rows_reserve(pl_sparse_rows *rows, int64_t count,
                                  int64_t ids) PL_MUST_CHECK;
 void pl_sparse_rows_clear(pl_sparse_rows *rows);        /* keeps the memory */
@@ -41,7 +41,7 @@ pl_status pl_sparse_rows_append(pl_sparse_rows *rows,
                                 const pl_sparse_rows *from, int64_t first,
                                 int64_t count) PL_MUST_CHECK;
 
-/* Bytes of the memory taken. */
+/* Bytes of memory allocated. */
 int64_t pl_sparse_rows_bytes(const pl_sparse_rows *rows);
 
 #endif

@@ -73,7 +73,7 @@ static pl_status reader_new(pl_reader **out, pl_dataset *set,
     return pl_stream_reader_new(out, (pl_sparse_set *)set, opts);
 }
 
-/* Whole blocks, so that no example is in two parts. */
+/* Keep whole blocks, so that no example is in two parts. */
 static pl_status keep(pl_dataset *base, int64_t first, int64_t count)
 {
     pl_sparse_set *set = (pl_sparse_set *)base;
@@ -114,7 +114,7 @@ bool pl_sparse_set_is(const pl_dataset *set)
     return set->ops == &memory_ops || set->ops == &stream_ops;
 }
 
-/* Take over what a block told; the set's lock is held. */
+/* Add the results of a block; the set's lock is held. */
 static pl_status account(pl_sparse_set *set, pl_sparse_block *block,
                          const pl_decode *decode)
 {
@@ -158,7 +158,7 @@ static pl_decode decode_of(const pl_sparse_set *set, const pl_sparse_file *file,
     };
 }
 
-/* The bytes of a block where they cannot change; *copy is theirs, or
+/* The bytes of a block, in memory that cannot change; *copy is to be freed, or
  * NULL. */
 static pl_status hold_block(pl_decode *decode, uint8_t **copy)
 {
@@ -219,7 +219,7 @@ int64_t pl_sparse_set_bad(pl_sparse_set *set)
 typedef struct sweep {
     pl_sparse_set *set;
     int64_t first;        /* block of item 0 */
-    pl_sparse_rows *rows; /* one a thread or an item; NULL: only count */
+    pl_sparse_rows *rows; /* one per thread or item; NULL: only count */
     bool keep;            /* rows belong to items */
     pl_mutex lock;
     int64_t failed; /* the block; guarded by lock, as is `error` */
@@ -252,7 +252,7 @@ static void run_item(void *arg, int item, int thread)
     pl_mutex_unlock(&s->lock);
 }
 
-/* Append what a group of blocks held. */
+/* Append the rows of a group of blocks. */
 static pl_status collect(pl_sparse_set *set, const pl_sparse_rows *rows,
                          int count)
 {
@@ -261,8 +261,8 @@ static pl_status collect(pl_sparse_set *set, const pl_sparse_rows *rows,
     return PL_OK;
 }
 
-/* Go over all blocks on the pool: count them, look through them, or, with
- * `keep`, hold what is in them. */
+/* Process all blocks on the pool: count them, scan them or, with `keep`, keep
+ * their rows. */
 static pl_status sweep_all(pl_sparse_set *set, pl_pool *pool, bool decode,
                            bool keep)
 {
@@ -296,7 +296,7 @@ static uint64_t total_bytes(const pl_sparse_set *set)
     return total;
 }
 
-/* Cut the files into blocks and count the examples in them. */
+/* Divide the files into blocks and count their examples. */
 static pl_status make_blocks(pl_sparse_set *set, pl_pool *pool)
 {
     uint64_t target = total_bytes(set) / BLOCKS_WANTED;
@@ -346,7 +346,7 @@ static pl_status find_width(pl_sparse_set *set, pl_pool *pool)
     return PL_OK;
 }
 
-/* What the base needs to know of examples in memory. */
+/* Fill in the base for examples in memory. */
 static pl_status describe_memory(pl_sparse_set *set)
 {
     pl_dataset *base = &set->base;
@@ -368,7 +368,7 @@ static pl_status describe_memory(pl_sparse_set *set)
     return PL_OK;
 }
 
-/* Files whose ids mean different things do not make a set. */
+/* All files of a set must have the same numbering of ids. */
 static pl_status check_numbering(pl_sparse_set *set)
 {
     uint32_t (*of)(const pl_sparse_file *) = set->format->numbering;

@@ -2,8 +2,8 @@
  *
  * Small files are decoded once and shuffled as a whole, like dense sets.
  * Larger ones, or any when --shuffle-buffer is given, are read in windows: see
- * stream.h.  Either way the number of examples is known from the start, for
- * counting lines or record lengths costs next to nothing.
+ * stream.h.  Either way the number of examples is known from the start, since
+ * counting lines or record lengths is cheap.
  *
  * Threads: a set may be shared once made. */
 #ifndef PL_DATA_SPARSE_SET_H
@@ -15,15 +15,15 @@
 typedef struct pl_sparse_set {
     pl_dataset base;
     const pl_sparse_format *format;
-    pl_source_opts opts; /* complete; texts are the caller's */
+    pl_source_opts opts; /* complete; texts are borrowed */
     pl_sparse_file *files;
     int32_t file_count;
-    pl_sparse_blocks blocks; /* fixed but for `bad` */
+    pl_sparse_blocks blocks; /* constant except `bad` */
     uint64_t bound;          /* ids are below this */
-    pl_sparse_rows rows;     /* all examples; none: streamed */
+    pl_sparse_rows rows;     /* all examples; empty: streamed */
     bool in_memory;
     pl_mutex lock;
-    int64_t bad;      /* examples passed over so far; guarded by lock, */
+    int64_t bad;      /* examples skipped so far; guarded by lock, */
     unsigned labels;  /* as are PL_LABEL_... seen, */
     uint64_t largest; /* and the largest id */
 } pl_sparse_set;
@@ -33,15 +33,15 @@ pl_status pl_sparse_open(pl_dataset **out, const pl_sparse_format *format,
                          const char *pattern,
                          const pl_source_opts *opts) PL_MUST_CHECK;
 
-/* The same for bytes in memory, which must stay, called "memory": for
+/* The same for bytes in memory, which must stay valid, named "memory": for
  * tests. */
 pl_status pl_sparse_open_memory(pl_dataset **out,
                                 const pl_sparse_format *format,
                                 const uint8_t *data, size_t bytes,
                                 const pl_source_opts *opts) PL_MUST_CHECK;
 
-/* Replace `rows` by the examples of block number `index`.  Bad ones are
- * counted, once a block. */
+/* Replace `rows` by the examples of block number `index`.  Bad ones are counted
+ * once per block. */
 pl_status pl_sparse_set_decode(pl_sparse_set *set, int64_t index,
                                pl_sparse_rows *rows) PL_MUST_CHECK;
 

@@ -1,6 +1,6 @@
-/* Where a batch of a set that is not in memory comes from: the windows of the
- * epoch's plan that hold its positions, one of which is always decoded ahead.
- * Nothing but the place of the next batch is stored in a position. */
+/* Assembles the batches of a set that is not in memory from the windows of the
+ * epoch's plan that hold their positions; one window is always decoded ahead. A
+ * position only stores the place of the next batch. */
 #include "data/sparse/stream.h"
 
 #include "base/assert.h"
@@ -27,9 +27,9 @@ typedef struct stream_reader {
     pl_stream_share share;
     pl_stream_plan plan;  /* of at.epoch */
     pl_loader *loader;    /* NULL before the first batch */
-    int64_t used;         /* positions of an epoch that are read */
-    place at;             /* the batch next() gives next */
-    pl_sparse_rows batch; /* the last one, where it was put together */
+    int64_t used;         /* positions of an epoch that are used */
+    place at;             /* of the next batch */
+    pl_sparse_rows batch; /* the last one, when it was assembled */
 } stream_reader;
 
 static pl_loader_key following(const stream_reader *reader, int64_t window)
@@ -60,10 +60,10 @@ static pl_batch batch_of(const pl_sparse_rows *rows, int64_t first,
 typedef struct piece {
     const pl_sparse_rows *rows;
     int64_t first, count;
-    int64_t positions; /* it stands for; more than count where some are bad */
+    int64_t positions; /* covered; more than count when some are bad */
 } piece;
 
-/* What stands at a position, at most `most` of it. */
+/* The rows at a position, at most `most`. */
 static pl_status find_piece(stream_reader *reader, int64_t position,
                             int64_t most, piece *out)
 {
@@ -85,7 +85,7 @@ static pl_status find_piece(stream_reader *reader, int64_t position,
     } else if (rows->count == 0) {
         return PL_FAIL(PL_FORMAT, "%lld malformed examples in a row",
                        (long long)window->rows);
-    } else { /* the first ones again */
+    } else { /* reuse the first ones */
         out->first = (at - rows->count) % rows->count;
         int64_t there = rows->count - out->first;
         out->count = out->positions = most < there ? most : there;
@@ -174,7 +174,7 @@ static uint64_t get(const uint8_t *bytes, unsigned count)
     return value;
 }
 
-/* Of what the order depends on beside the plain settings. */
+/* Of everything the order depends on besides the plain settings. */
 static uint32_t fingerprint(const stream_reader *reader)
 {
     int64_t parts[] = { reader->set->opts.shuffle_buffer,

@@ -13,14 +13,14 @@
 #include <unistd.h>
 
 #define CONNECT_MS 15000L
-#define SILENCE_S  20L /* without a byte: the connection is given up */
+#define SILENCE_S  20L /* without a byte: the transfer is aborted */
 #define REDIRECTS  5L
 
 #define HTTP_TIMEOUT  408
 #define HTTP_TOO_MANY 429
-#define HTTP_SERVER   500 /* and above: its own fault, may pass */
+#define HTTP_SERVER   500 /* and above: a server error, may be temporary */
 
-/* What is used of the library. */
+/* The functions used. */
 typedef struct curl_calls {
     CURL *(*init)(void);
     CURLcode (*set)(CURL *, CURLoption, ...);
@@ -34,8 +34,8 @@ typedef struct transfer {
     const pl_download_opts *opts;
     curl_calls curl;
     int file;
-    int64_t had;  /* bytes that were there before */
-    int64_t have; /* bytes that are there */
+    int64_t had;  /* bytes of the file at the start */
+    int64_t have; /* bytes of the file now */
     bool too_many;
     int write_error; /* errno; 0: none */
     char why[CURL_ERROR_SIZE];
@@ -55,7 +55,7 @@ static pl_status load(curl_calls *curl)
                            sizeof calls / sizeof *calls);
 }
 
-/* libcurl's callback: what it does not return was not written. */
+/* libcurl's callback: returns the number of bytes written. */
 static size_t take(char *data, size_t size, size_t count, void *context)
 {
     transfer *t = context;
@@ -78,8 +78,8 @@ static size_t take(char *data, size_t size, size_t count, void *context)
     return bytes;
 }
 
-/* libcurl's callback, about once a second also when nothing comes: not 0
- * ends the transfer. */
+/* libcurl's callback, at least about once a second; a result other than 0 ends
+ * the transfer. */
 static int look(void *context, curl_off_t total, curl_off_t now,
                 curl_off_t up_total, curl_off_t up_now)
 {

@@ -1,7 +1,7 @@
-/* download.h - one file from a web server, resumed where it broke off.
+/* download.h - one file from a web server, resumed after an interruption.
  *
- * By libcurl, which is loaded when it is first needed: linked, it and the
- * thirty libraries it brings would cost every task of every job 5 ms.
+ * Uses libcurl, loaded at first use: linking it and its thirty dependencies
+ * would cost every task of every job 5 ms.
  *
  * Threads: any; a file is written by one at a time. */
 #ifndef PL_NET_HTTP_DOWNLOAD_H
@@ -14,8 +14,8 @@
 
 typedef struct pl_download_opts {
     const char *url;              /* required: http or https */
-    const char *path;             /* required: what it holds already is not
-                                     asked for again */
+    const char *path;             /* required: the bytes it has are not
+                                     requested again */
     int64_t most;                 /* required: bytes that are accepted */
     pl_deadline deadline;         /* required */
     const atomic_bool *interrupt; /* ends it when set; NULL: none */
@@ -24,12 +24,12 @@ typedef struct pl_download_opts {
     void *context;
 } pl_download_opts;
 
-/* One attempt.  PL_OK when the server has nothing more to send: whether what
- * is there is the file, a digest must tell.  What can be tried again is
- * PL_AGAIN: the connection failed or broke off, the server is busy, or it
- * cannot resume (then the file was emptied).  PL_NOTFOUND when the server
- * refuses, PL_USAGE for an address that is none, PL_FORMAT when there is more
- * than `most`, PL_TIMEOUT at the deadline, PL_INTERRUPTED. */
+/* One attempt.  PL_OK when the server has nothing more to send: a digest must
+ * then verify the file.  PL_AGAIN when a retry may help: the connection failed
+ * or broke, the server is busy, or it cannot resume (then the file was
+ * truncated).  PL_NOTFOUND when the server refuses, PL_USAGE for a malformed
+ * address, PL_FORMAT for more than `most` bytes, PL_TIMEOUT at the deadline,
+ * PL_INTERRUPTED. */
 pl_status pl_download(const pl_download_opts *opts) PL_MUST_CHECK;
 
 #endif

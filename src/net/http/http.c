@@ -1,10 +1,9 @@
-/* http.c - decides who is answered and who keeps a connection.
+/* http.c - decides which requests are answered and which connections are kept.
  *
  * Any user of the host can connect, and libmicrohttpd would stop accepting at
- * its limit until a connection is silent for too long.  So beyond
- * CONNECTIONS_MOST the oldest connection that showed no cookie makes room for
- * the new one: strangers drive out each other, never the person the page is
- * for. */
+ * its limit until a connection times out.  So beyond CONNECTIONS_MOST the
+ * oldest connection without the cookie is closed for the new one: strangers
+ * displace each other, never the user of the page. */
 #include "net/http/http.h"
 
 #include "base/error.h"
@@ -24,9 +23,9 @@
 #include <unistd.h>
 
 #define CONNECTIONS_MOST 64
-#define CLOSING_MOST     64  /* more, which are on their way out */
-#define SILENCE_S        30U /* then a connection is closed */
-#define REQUEST_BYTES    ((size_t)32 << 10) /* of memory a connection */
+#define CLOSING_MOST     64  /* further ones, being closed */
+#define SILENCE_S        30U /* after which a connection is closed */
+#define REQUEST_BYTES    ((size_t)32 << 10) /* of memory per connection */
 #define BACKLOG          128
 
 #define SECRET_BYTES 32
@@ -34,7 +33,7 @@
 #define HOST_BYTES   (PL_ADDRESS_BYTES + 8)
 #define METRICS      "/metrics"
 
-/* What is used of the library. */
+/* The functions used. */
 typedef struct http_calls {
     struct MHD_Daemon *(*start)(unsigned, uint16_t, MHD_AcceptPolicyCallback,
                                 void *, MHD_AccessHandlerCallback, void *, ...);
@@ -52,12 +51,12 @@ typedef struct http_calls {
                                             enum MHD_ConnectionInfoType, ...);
 } http_calls;
 
-/* A connection, of the server's thread. */
+/* A connection; used by the server's thread. */
 typedef struct visitor {
     bool here, leaving;
     bool known; /* has shown the cookie */
     int file;
-    uint64_t number; /* in the order they came */
+    uint64_t number; /* in order of arrival */
 } visitor;
 
 struct pl_http {
@@ -68,10 +67,10 @@ struct pl_http {
     uint64_t came;
     int listener;
     pl_address address;
-    char hosts[2][HOST_BYTES]; /* how we may be called */
+    char hosts[2][HOST_BYTES]; /* accepted values of Host */
     char cookie_name[32];
     char cookie[SECRET_TEXT];
-    char token[SECRET_TEXT]; /* the server's thread makes new ones */
+    char token[SECRET_TEXT]; /* renewed by the server's thread */
     char url[HOST_BYTES + SECRET_TEXT + 16];
 };
 
@@ -112,8 +111,8 @@ static void make_url(const pl_http *http, char *url, size_t room)
         snprintf(url, room, "http://%s/?token=%s", http->hosts[0], http->token);
 }
 
-/* What every answer says: nothing is kept, nothing is guessed, and the page
- * takes scripts and data from here alone. */
+/* Headers of every answer: no caching, no guessing of types, and scripts and
+ * data from this server only. */
 static const char *const headers[][2] = {
     { "Cache-Control", "no-store" },
     { "X-Content-Type-Options", "nosniff" },
@@ -124,7 +123,7 @@ static const char *const headers[][2] = {
       "'none'; form-action 'none'" },
 };
 
-/* Two more headers may come along. */
+/* Up to two more headers may be given. */
 static enum MHD_Result answer(const pl_http *http,
                               struct MHD_Connection *connection, unsigned code,
                               const char *type, const pl_buffer *body,
@@ -159,7 +158,7 @@ static enum MHD_Result say(const pl_http *http,
     return done;
 }
 
-/* The token was right: it becomes a cookie, and a new one is given out. */
+/* The token was right: set the cookie, and issue a new token. */
 static enum MHD_Result let_in(pl_http *http, struct MHD_Connection *connection)
 {
     char cookie[sizeof http->cookie_name + SECRET_TEXT + 64],
@@ -210,8 +209,8 @@ static bool is_ours(const pl_http *http, const char *host)
 
 #define VISITORS (CONNECTIONS_MOST + CLOSING_MOST)
 
-/* Who goes when one too many is there: the oldest stranger, else the oldest;
- * NULL: there is room. */
+/* The connection to close when there are too many: the oldest without the
+ * cookie, otherwise the oldest; NULL: there is room. */
 static visitor *one_too_many(pl_http *http)
 {
     visitor *oldest = NULL;
@@ -228,7 +227,7 @@ static visitor *one_too_many(pl_http *http)
     return count > CONNECTIONS_MOST ? oldest : NULL;
 }
 
-/* libmicrohttpd's callback for a connection that came or went. */
+/* libmicrohttpd's callback for a connection opened or closed. */
 static void notice(void *context, struct MHD_Connection *connection,
                    void **slot, enum MHD_ConnectionNotificationCode code)
 {
@@ -266,8 +265,8 @@ static void know(pl_http *http, struct MHD_Connection *connection)
         v->known = true;
 }
 
-/* Cookies do not tell ports apart, so a page of another server of this host can
- * make the browser send ours; the browser says where a POST comes from. */
+/* Cookies are shared by all ports, so a page of another server on this host can
+ * make the browser send ours; the Origin of a POST tells them apart. */
 static bool is_from_our_page(const pl_http *http, const char *origin)
 {
     const char scheme[] = "http://";
@@ -276,7 +275,7 @@ static bool is_from_our_page(const pl_http *http, const char *origin)
            is_ours(http, origin + length);
 }
 
-/* "Authorization: Bearer <what was agreed>" */
+/* "Authorization: Bearer <the configured token>" */
 static bool bears(const pl_http *http, struct MHD_Connection *connection)
 {
     const char scheme[] = "Bearer ", *wanted = http->opts.bearer;
@@ -288,8 +287,8 @@ static bool bears(const pl_http *http, struct MHD_Connection *connection)
            sodium_memcmp(given + length, wanted, strlen(wanted)) == 0;
 }
 
-/* To programs.  Where a token is asked for, no browser can be made to send it,
- * so the name that we are called by is free. */
+/* For programs.  Where a token is required, a page cannot make a browser send
+ * it, so Host is not checked. */
 static enum MHD_Result show_metrics(const pl_http *http,
                                     struct MHD_Connection *connection)
 {
@@ -305,7 +304,8 @@ static enum MHD_Result show_metrics(const pl_http *http,
     return show_page(http, connection, http->opts.metrics, METRICS);
 }
 
-/* libmicrohttpd's callback: first when the head is there, then when all is. */
+/* libmicrohttpd's callback: first when the headers are complete, then when the
+ * body is. */
 static enum MHD_Result serve(void *context, struct MHD_Connection *connection,
                              const char *path, const char *method,
                              const char *version, const char *data,
@@ -325,7 +325,7 @@ static enum MHD_Result serve(void *context, struct MHD_Connection *connection,
         *state = http;
         return MHD_YES;
     }
-    if (*data_bytes > 0) { /* taken, and not looked at */
+    if (*data_bytes > 0) { /* discarded */
         *data_bytes = 0;
         return MHD_YES;
     }
@@ -359,7 +359,7 @@ static enum MHD_Result serve(void *context, struct MHD_Connection *connection,
                      path);
 }
 
-/* Beyond loopback a token is what keeps others out. */
+/* Beyond loopback a token is required. */
 static pl_status find_address(pl_http *http)
 {
     const pl_http_opts *opts = &http->opts;
@@ -376,7 +376,7 @@ static pl_status find_address(pl_http *http)
     return PL_OK;
 }
 
-/* The port that the kernel chose where 0 was asked for. */
+/* The port that the kernel chose for 0. */
 static int port_of(const struct sockaddr_storage *at, bool ipv6)
 {
     return ntohs(ipv6 ? ((const struct sockaddr_in6 *)at)->sin6_port
@@ -415,7 +415,7 @@ static pl_status start(pl_http *http)
     snprintf(http->hosts[0], HOST_BYTES, "%s:%s", address->numeric,
              address->port);
     snprintf(http->hosts[1], HOST_BYTES, "localhost:%s", address->port);
-    /* Cookies do not tell ports apart. */
+    /* Cookies are shared by all ports. */
     snprintf(http->cookie_name, sizeof http->cookie_name, "paceline-%s",
              address->port);
     make_secret(http->cookie);

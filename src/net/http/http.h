@@ -1,21 +1,21 @@
-/* http.h - pages for one person at this host, and metrics for programs.
+/* http.h - pages for one user of this host, and metrics for programs.
  *
- * It listens on loopback, and shows pages only to browsers that came by the URL
- * it gave out: the token in it is good once and becomes a cookie that no script
- * reads and no other site makes the browser send.  A request whose Host is
- * another name (a site that lets its own name mean 127.0.0.1) is refused, and a
- * POST that does not come from a page of this server (its Origin).
+ * It listens on loopback and serves pages only to browsers that opened the URL
+ * it printed: the token in it is valid once and becomes a cookie that no script
+ * can read and no other site can make the browser send.  A request with another
+ * Host (a site whose name resolves to 127.0.0.1) is refused, as is a POST whose
+ * Origin is not this server.
  *
- * Programs have no cookie: GET /metrics is answered on loopback, and where a
- * bearer token is set to whoever sends it, also beyond loopback.
+ * Programs have no cookie: GET /metrics is answered on loopback and, where a
+ * bearer token is set, to requests with that token, also beyond loopback.
  *
- * It keeps 64 connections; beyond that the oldest that showed no cookie makes
- * room for a new one, so idle ones shut out no other.
+ * It keeps 64 connections; beyond that the oldest without the cookie is closed
+ * for a new one, so idle connections shut out no other.
  *
- * By libmicrohttpd, which is loaded when it is first needed.
+ * Uses libmicrohttpd, loaded at first use.
  *
- * Threads: the pages are made by a thread of the server, one at a time; the
- * rest is called from one. */
+ * Threads: pages are made by one thread of the server, one at a time; the calls
+ * below are for one thread. */
 #ifndef PL_NET_HTTP_HTTP_H
 #define PL_NET_HTTP_HTTP_H
 
@@ -23,31 +23,31 @@
 
 typedef struct pl_http pl_http;
 
-/* Append what is at `path` ("/runs/a", without its query) to `body` and name
+/* Append the content of `path` ("/runs/a", without its query) to `body` and set
  * its type ("text/html").  PL_NOTFOUND: 404, other failures: 500, with the
  * message as the body. */
 typedef pl_status pl_http_page(void *context, const char *path, pl_buffer *body,
                                const char **type);
 
 typedef struct pl_http_opts {
-    int port;            /* of loopback; 0: any that is free */
+    int port;            /* on loopback; 0: any free one */
     const char *address; /* "HOST:PORT" instead; NULL: loopback */
-    pl_http_page *page;  /* NULL: there are only metrics */
+    pl_http_page *page;  /* NULL: metrics only */
     pl_http_page *post;  /* for a POST, whose own body must be empty: likewise,
                             and PL_CLOSED is 409; NULL: none is answered */
-    pl_http_page *metrics; /* what /metrics is for programs; NULL: nothing */
-    const char *bearer;    /* what they must send as "Authorization: Bearer";
-                              borrowed.  NULL: nothing, which beyond loopback is
+    pl_http_page *metrics; /* content of /metrics; NULL: none */
+    const char *bearer;    /* required as "Authorization: Bearer"; borrowed.
+                              NULL: not required, which beyond loopback is
                               PL_USAGE */
     void *context;
 } pl_http_opts;
 
-/* Begin to serve; PL_IO when the port is taken. */
+/* Start serving; PL_IO when the port is taken. */
 pl_status pl_http_new(pl_http **out, const pl_http_opts *opts) PL_MUST_CHECK;
 void pl_http_free(pl_http *http); /* NULL is fine */
 
-/* To be opened first, once; the next one is logged when it was.  Without pages
- * the place of the metrics. */
+/* The URL to open first; it works once, and its successor is logged after use.
+ * Without pages, the URL of the metrics. */
 const char *pl_http_url(const pl_http *http);
 
 #endif

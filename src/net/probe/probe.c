@@ -1,14 +1,14 @@
 /* Design.  A connection begins with a greeting, the token and a letter:
  *
- *   e  the server sends back each 8 bytes it gets
- *   s  the server takes what comes until the end, then sends two numbers of 8
- *      bytes, little-endian: bytes and ns, both from WARM_NS after the first
- *      byte on, when the window of TCP has opened and the allowance of a
- *      traffic shaper is used up; where nothing came so late, of all that came
+ *   e  the server echoes each 8 bytes
+ *   s  the server reads until the end, then sends two numbers of 8 bytes,
+ *      little-endian: bytes and ns, both from WARM_NS after the first byte on,
+ *      when the window of TCP has opened and the burst of a traffic shaper is
+ *      used up; or from the start when no byte arrived that late
  *
- * Greetings are awaited from several connections at once, so that a stranger
- * that sends nothing, or a byte now and then, delays no other: it is hung up on
- * after LIMIT_S, or when GUESTS others have come since.  Measurements are
+ * Greetings are read from several connections at once, so a stranger that sends
+ * nothing, or a byte now and then, delays no other: its connection is closed
+ * after LIMIT_S, or when GUESTS others have connected since.  Measurements are
  * served one at a time, and each of their waits has a limit, which the sockets
  * keep (SO_RCVTIMEO). */
 #include "net/probe/probe_priv.h"
@@ -33,16 +33,16 @@
 #include <unistd.h>
 
 #define WARM_NS    ((int64_t)300 * 1000 * 1000)
-#define LIMIT_S    5 /* for a peer that says nothing */
+#define LIMIT_S    5 /* for a silent peer */
 #define GREETING   (PL_PROBE_TOKEN + 1)
-#define GUESTS     16     /* connections that have not said all of it */
-#define LOOK_MS    100    /* the server checks whether it shall stop */
+#define GUESTS     16     /* connections with an incomplete greeting */
+#define LOOK_MS    100    /* interval at which the server checks for its stop */
 #define CHUNK      262144 /* bytes of a write or read */
 #define PINGS      50
 #define CONNECT_MS 5000
 #define MOST_NS    ((int64_t)60 * 1000 * 1000 * 1000) /* of one measurement */
 
-/* A connection that is still to say what it is for. */
+/* A connection whose greeting is incomplete. */
 typedef struct guest {
     int fd;
     size_t got;
@@ -74,7 +74,7 @@ static void set_limits(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-/* All of it; false: the peer is gone or silent. */
+/* Read all `bytes`; false: the peer is gone or silent. */
 static bool read_all(int fd, void *to, size_t bytes)
 {
     char *at = to;
@@ -145,7 +145,7 @@ static void sink(pl_probe *p, int fd)
         if (first_ns == 0)
             first_ns = now;
         if (begin_ns == 0 && now - first_ns >= WARM_NS) {
-            begin_ns = now; /* what came with this is of before */
+            begin_ns = now; /* these bytes arrived before */
             continue;
         }
         if (begin_ns != 0) {
@@ -155,7 +155,7 @@ static void sink(pl_probe *p, int fd)
         if (now - first_ns > MOST_NS)
             break;
     }
-    if (last_ns <= begin_ns) { /* a host that was held up for a while */
+    if (last_ns <= begin_ns) { /* the host was delayed for a while */
         bytes = all;
         begin_ns = open_ns;
         last_ns = now_ns();
@@ -163,7 +163,7 @@ static void sink(pl_probe *p, int fd)
     put(answer, bytes);
     put(answer + 8, (uint64_t)(last_ns - begin_ns));
     if (!write_all(fd, answer, sizeof answer))
-        return; /* it does not want to know */
+        return; /* the peer is gone */
 }
 
 static void serve(pl_probe *p, const guest *g)
@@ -176,8 +176,8 @@ static void serve(pl_probe *p, const guest *g)
         sink(p, g->fd);
 }
 
-/* Take what has come of the greeting, and do what it asks for; false: nothing
- * more is expected of this guest. */
+/* Read what has arrived of the greeting, and serve its request when complete;
+ * false: finished with this guest. */
 static bool hear(pl_probe *p, guest *g)
 {
     ssize_t got =
@@ -206,7 +206,7 @@ static void hear_guests(pl_probe *p)
     p->guest_count = kept;
 }
 
-/* Let a connection in; the oldest guest makes room for it. */
+/* Accept a connection; when full, the oldest guest is closed. */
 static void welcome(pl_probe *p)
 {
     int fd = accept4(p->fd, NULL, NULL, SOCK_CLOEXEC);
@@ -242,7 +242,7 @@ static pl_status run(void *arg)
     return PL_OK;
 }
 
-/* "host:port" as the system has it; the caller frees *out. */
+/* Resolve "host:port"; the caller frees *out. */
 static pl_status look_up(struct addrinfo **out, const char *text)
 {
     pl_address address;
@@ -346,7 +346,7 @@ static pl_status wait_connected(int fd, const char *address)
     return error == 0 ? PL_OK : refused(address, error);
 }
 
-/* A connection that has said what it is for. */
+/* Connect and send the greeting. */
 static pl_status connect_to(int *out, const struct addrinfo *place,
                             const char *address, const char *token, char what)
 {

@@ -16,7 +16,7 @@
 
 struct pl_area {
     void *data;
-    size_t bytes;  /* as asked for */
+    size_t bytes;  /* as requested */
     size_t mapped; /* at least 1 */
     int fd;
 };

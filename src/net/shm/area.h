@@ -1,6 +1,6 @@
 /* area.h - memory that tasks of one host can share.
  *
- * An area has no name in the file system and vanishes with the last process
+ * An area has no name in the file system and disappears with the last process
  * that maps it, however that ends.  It starts as zeros.
  *
  * Threads: as plain memory. */

@@ -1,6 +1,6 @@
-/* Memory through which two processes of a host talk: who makes it, who maps it,
- * when it may be written to and when nothing more will come.  Nothing that the
- * peer writes there is believed. */
+/* Memory through which two processes of a host communicate: which one makes it,
+ * which one maps it, when it may be written to and when nothing more will
+ * arrive.  Everything that the peer writes there is checked. */
 #include "net/shm/channel.h"
 
 #include "base/mem.h"
@@ -108,7 +108,7 @@ pl_status pl_channel_open(pl_channel **out, const pl_share_offer *client)
     *out = channel;
     return PL_OK;
 out:
-    /* Nothing is closed that was not open: the same offer may come again. */
+    /* Close only what was open: the same offer may arrive again. */
     if (channel->memory != NULL)
         munmap(channel->memory, sizeof(pl_channel_memory));
     channel->memory = NULL;
@@ -168,7 +168,7 @@ bool pl_channel_live(const pl_channel *channel)
 bool pl_channel_over(const pl_channel *channel)
 {
     if (channel->watch < 0)
-        return false; /* it is being made */
+        return false; /* not complete yet */
     bool ended =
         channel->dead ||
         atomic_load(&channel->memory->closed[channel->client ? 1 : 0]) != 0;
@@ -194,7 +194,7 @@ pl_status pl_channel_send(pl_channel *channel, const pl_frame *frame,
     return status;
 }
 
-/* A piece of `size` bytes has room for this one. */
+/* Whether the payload of the slot fits into `size` bytes. */
 static bool inside(uint64_t size, const pl_ring_slot *slot)
 {
     return slot->offset % 8 == 0 && slot->offset <= size &&

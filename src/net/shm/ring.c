@@ -1,11 +1,11 @@
 /* A ring of frames in shared memory, written by one process and read by
- * another: where a frame finds room, when that room is free again, and which
- * counts of the other side are believed.
+ * another: where a frame is placed, when its room is free again, and which
+ * counts of the other side are accepted.
  *
- * N1  Room is used again only when the reader has let go of the frame there and
- *     of all before it.
- * N2  Each side trusts only what it wrote itself; a count of the other that
- *     cannot be is an error, never an access.
+ * N1  Room is reused only when the reader has released the frame there and all
+ *     frames before it.
+ * N2  Each side trusts only what it wrote itself; an impossible count of the
+ *     other is an error, never an access.
  * N3  A reader that is about to sleep sees every frame written before, or the
  *     writer sees that it sleeps. */
 #include "net/shm/ring.h"
@@ -15,7 +15,7 @@
 _Static_assert(sizeof(pl_ring_slot) == 128, "a slot is two cache lines");
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2, "processes share atomic counts");
 
-/* Learn what the reader has given back. */
+/* Reclaim the room that the reader has released. */
 static pl_status reclaim(pl_ring_writer *writer)
 {
     uint32_t read =
@@ -29,13 +29,13 @@ static pl_status reclaim(pl_ring_writer *writer)
                        (unsigned)writer->read_seen);
     writer->begin = writer->ends[(read - 1) % PL_RING_SLOTS];
     writer->read_seen = read;
-    /* Empty: begin at the front again, which is still in the cache. */
+    /* Empty: start at the front again, which is still in the cache. */
     if (read == writer->written)
         writer->begin = writer->end = 0;
     return PL_OK;
 }
 
-/* Find `bytes` of room in one piece; where its end is goes to *end. */
+/* Find `bytes` of contiguous room; *end is its end. */
 static bool find_room(const pl_ring_writer *writer, uint32_t bytes,
                       uint32_t *offset, uint32_t *end)
 {

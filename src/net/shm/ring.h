@@ -1,9 +1,9 @@
-/* ring.h - one way of a channel: slots for frames, room for small payloads.
+/* ring.h - one direction of a channel: slots for frames, room for small
+ * payloads.
  *
  * One process writes, one reads.  Each keeps its own count and its own record
- * of the room in its own memory; of what the other writes nothing is believed
- * before it is checked, so that the worst a broken peer can do is to have its
- * channel closed (PL_PEER).
+ * of the room in its own memory; everything the other writes is checked, so the
+ * worst a faulty peer can do is to have its channel closed (PL_PEER).
  *
  * Threads: one writer, one reader. */
 #ifndef PL_NET_SHM_RING_H
@@ -18,7 +18,7 @@
 #define PL_RING_SLOTS  512 /* powers of 2 */
 #define PL_RING_INLINE 65536
 
-/* Where a payload lies. */
+/* The place of a payload. */
 enum {
     PL_PAYLOAD_NONE,
     PL_PAYLOAD_INLINE,
@@ -35,9 +35,10 @@ typedef struct pl_ring_slot {
 
 /* What both processes map. */
 typedef struct pl_ring_memory {
-    _Alignas(PL_CACHE_LINE) _Atomic uint32_t written; /* frames, for ever */
+    _Alignas(PL_CACHE_LINE) _Atomic uint32_t written; /* frames so far; wraps */
     _Alignas(PL_CACHE_LINE) _Atomic uint32_t read;
-    _Alignas(PL_CACHE_LINE) _Atomic uint32_t sleeping; /* the reader is */
+    _Alignas(PL_CACHE_LINE) _Atomic uint32_t sleeping; /* whether the reader
+                                                          sleeps */
     _Alignas(PL_CACHE_LINE) pl_ring_slot slots[PL_RING_SLOTS];
     _Alignas(PL_CACHE_LINE) uint8_t room[PL_RING_INLINE];
 } pl_ring_memory;
@@ -55,8 +56,8 @@ typedef struct pl_ring_reader {
 } pl_ring_reader;
 
 /* Write a frame whose payload lies in the area (PL_PAYLOAD_AREA), is copied
- * into the ring (PL_PAYLOAD_INLINE) or is not there.  *asleep: the reader must
- * be woken.  PL_AGAIN when there is no room, without a text; PL_PEER when the
+ * into the ring (PL_PAYLOAD_INLINE) or is empty.  *asleep: the reader must be
+ * woken.  PL_AGAIN when there is no room, without a text; PL_PEER when the
  * reader's count is impossible. */
 pl_status pl_ring_put(pl_ring_writer *writer, const pl_frame *frame, int place,
                       const void *payload, uint64_t area_offset,
@@ -66,11 +67,12 @@ pl_status pl_ring_put(pl_ring_writer *writer, const pl_frame *frame, int place,
  * a text; PL_PEER when the writer's count is impossible. */
 pl_status pl_ring_peek(const pl_ring_reader *reader,
                        pl_ring_slot *out) PL_MUST_CHECK;
-/* Give back the slot last peeked and its room. */
+/* Release the slot last peeked and its room. */
 void pl_ring_advance(pl_ring_reader *reader);
 
 bool pl_ring_empty(const pl_ring_reader *reader);
-/* Say that the reader sleeps; look again for frames before it does. */
+/* Announce that the reader sleeps; check for frames once more before
+ * sleeping. */
 void pl_ring_sleep(pl_ring_reader *reader);
 void pl_ring_wake(pl_ring_reader *reader);
 

@@ -1,5 +1,5 @@
 /* share.c - names a process's shared memory so that another process of the same
- * user can open it through /proc, and verifies that what was opened is what was
+ * user can open it through /proc, and verifies that the opened file is the one
  * named. */
 #include "net/shm/share.h"
 
@@ -16,11 +16,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define WORD                                                                   \
-    "plshm1" /* what a text begins with; a change raises the number            \
-              */
+#define WORD "plshm1" /* prefix of a text; a change raises the number */
 
-/* "boot id:number of the process namespace" */
+/* "boot id:inode of the process namespace" */
 static pl_status describe_host(char out[64])
 {
     char boot[40] = "";
@@ -143,8 +141,8 @@ pl_status pl_share_read(pl_share_offer *out, const char *text)
                    text);
 }
 
-/* Open what another process has open, after a look at what it is: a path from
- * elsewhere must not make us open a device. */
+/* Open a descriptor of another process, after checking its type: a path from a
+ * peer must not make us open a device. */
 static pl_status open_theirs(int *out, const pl_share_offer *from,
                              const pl_share_file *file, mode_t type, int flags)
 {
@@ -179,7 +177,7 @@ pl_status pl_share_map(void **out, const pl_share_offer *from,
 {
     int fd = -1;
     PL_TRY(open_theirs(&fd, from, file, S_IFREG, writable ? O_RDWR : O_RDONLY));
-    /* Its size counts from when it cannot shrink any more. */
+    /* Check the size after the seal: it can no longer shrink. */
     struct stat stat;
     int seals = fcntl(fd, F_GET_SEALS);
     bool sealed = seals >= 0 && (seals & F_SEAL_SHRINK) != 0 &&

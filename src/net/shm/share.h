@@ -1,9 +1,9 @@
-/* share.h - how one process of a host finds memory of another.
+/* share.h - how one process finds the memory of another on its host.
  *
- * A process tells its number and its descriptors; another of the same user
- * opens them through /proc.  So nothing has a name in the file system that
- * could outlive a killed process.  A descriptor that is not what was told (a
- * process number may be used again) is refused.
+ * A process sends its pid and its descriptors; another of the same user opens
+ * them through /proc.  So no name in the file system can outlive a killed
+ * process.  A descriptor that does not match the offer (pids are reused) is
+ * refused.
  *
  * Threads: any. */
 #ifndef PL_NET_SHM_SHARE_H
@@ -22,7 +22,7 @@ typedef struct pl_share_file {
 } pl_share_file;
 
 typedef struct pl_share_offer {
-    char host[64]; /* boot and process namespace: who differs cannot share */
+    char host[64]; /* boot and process namespace: must be equal to share */
     int32_t pid;
     pl_share_file channel, area;
     pl_share_file bell; /* a pipe; bytes is 0 */
@@ -38,12 +38,13 @@ pl_status pl_share_file_of(pl_share_file *out, int fd) PL_MUST_CHECK;
 void pl_share_write(const pl_share_offer *share, char out[PL_SHARE_BYTES]);
 pl_status pl_share_read(pl_share_offer *out, const char *text) PL_MUST_CHECK;
 
-/* Map a memory file of another process.  It must be the file told, of this
- * user, and sealed against shrinking: its pages cannot be taken away. */
+/* Map a memory file of another process.  It must be the file of the offer,
+ * belong to this user, and be sealed against shrinking: its pages cannot
+ * disappear. */
 pl_status pl_share_map(void **out, const pl_share_offer *from,
                        const pl_share_file *file, bool writable) PL_MUST_CHECK;
 
-/* Open its doorbell for writing: never waits, never raises SIGPIPE. */
+/* Open its doorbell for writing: never blocks, never raises SIGPIPE. */
 pl_status pl_share_open_bell(int *out,
                              const pl_share_offer *from) PL_MUST_CHECK;
 

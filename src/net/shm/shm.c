@@ -1,18 +1,18 @@
 /* The upgrade of a connection between two tasks of one host: shared memory.
  *
  * Design.  Every peer of this host has a channel with two rings.  The rings
- * need no system call while both sides are awake.  Who finds nothing to do
- * says so in each of its rings, looks once more, and polls: its doorbell and
- * its peers' processes, beside what the connection polls.  The doorbell is one
- * pipe for all peers; they opened it through /proc and write a byte when a
- * ring says that its reader sleeps.  So one thread waits for all routes at
- * once, and the end of a process wakes it too.
+ * need no system call while both sides are awake.  A task with nothing to do
+ * announces it in each of its rings, checks once more, and polls: its doorbell
+ * and its peers' processes, besides the descriptors of the connection.  The
+ * doorbell is one pipe for all peers; they opened it through /proc and write a
+ * byte when a ring's reader sleeps.  So one thread waits for all routes at
+ * once, and the end of a process wakes it, too.
  *
- * A channel whose peer has ended or closed it is not written to any more
- * (messages take the connection, to the next process there).  What it still
- * holds is read; then it is closed, with its descriptors and mappings: a
- * server that runs for long sees many workers come and go.  Only the peer's
- * area stays while a payload in it is in use (net/shm/lease.h). */
+ * A channel whose peer has ended or closed it is no longer written to (messages
+ * take the connection, to the restarted process).  Its remaining frames are
+ * read; then it is closed, with its descriptors and mappings: a long-running
+ * server sees many workers come and go.  Only the peer's area stays mapped
+ * while a payload in it is in use (net/shm/lease.h). */
 #include "base/assert.h"
 #include "base/mem.h"
 #include "net/endpoint_priv.h"
@@ -34,8 +34,8 @@ typedef struct pl_shm {
     int bell[2];      /* a pipe that peers write to */
     pl_peer *sharing; /* the peers that have a channel */
     int32_t sharing_count;
-    uint32_t turn;    /* whose channel is looked at first */
-    pl_channel *held; /* the message last received lies there */
+    uint32_t turn;    /* whose channel is polled first */
+    pl_channel *held; /* holds the message last received */
 } pl_shm;
 
 static pl_peer_entry *entry_of(const pl_shm *shm, pl_peer peer)
@@ -56,7 +56,7 @@ static void set_count(pl_shm *shm, int32_t count)
     shm->route.polls = POLL_PEERS + count;
 }
 
-/* Room for one peer more in the list. */
+/* Make room for one more peer in the list. */
 static pl_status need_room(pl_shm *shm)
 {
     size_t count = (size_t)shm->sharing_count + 1;
@@ -96,7 +96,7 @@ static void shm_drop(pl_route *route, pl_peer peer)
 
 static void shm_close(pl_route *route, int linger_ms)
 {
-    (void)linger_ms; /* what was written can be read */
+    (void)linger_ms; /* written frames stay readable */
     pl_shm *shm = (pl_shm *)route;
     while (shm->sharing_count > 0)
         drop(shm, shm->sharing[0]);
@@ -138,7 +138,7 @@ static pl_status make_offer(pl_route *route, char offer[PL_OFFER_BYTES])
     return PL_OK;
 }
 
-/* Close the channels through which nothing will come any more. */
+/* Close the channels through which nothing more will arrive. */
 static void reap(pl_shm *shm)
 {
     for (int32_t i = shm->sharing_count - 1; i >= 0; i--) {
@@ -148,8 +148,8 @@ static void reap(pl_shm *shm)
     }
 }
 
-/* A server that is never idle does not sleep, and is not told which peers have
- * ended. */
+/* A server that is never idle does not sleep, so poll does not report ended
+ * peers. */
 static void notice_ends(pl_shm *shm)
 {
     for (int32_t i = 0; i < shm->sharing_count; i++) {
@@ -172,7 +172,7 @@ static pl_status accept_offer(pl_route *route, pl_peer peer, const char *offer,
     PL_TRY(pl_share_read(&client, offer));
     PL_TRY(pl_share_init(&own, e->area, shm->bell[0]));
     memcpy(own.nonce, client.nonce, sizeof own.nonce);
-    /* The same once more, from one who did not hear the answer. */
+    /* The same offer again: the client missed the answer. */
     pl_channel *before = channel_of(shm, peer);
     if (before != NULL && pl_channel_is(before, &client)) {
         pl_share_write(&own, answer);
@@ -204,8 +204,7 @@ static bool serves(const pl_route *route, pl_peer peer)
 
 /* --- messages ------------------------------------------------------------- */
 
-/* A peer whose rings make no sense is served by the connection from here on.
- */
+/* A peer with inconsistent rings is served by the connection from now on. */
 static void give_up(pl_shm *shm, pl_peer peer)
 {
     pl_endpoint *e = shm->route.endpoint;
@@ -265,7 +264,7 @@ static pl_status shm_take(pl_route *route, pl_message *out)
     return PL_AGAIN;
 }
 
-/* Ask to be woken; false when there is a frame. */
+/* Request a wake-up; false when there is a frame. */
 static bool all_empty(pl_shm *shm)
 {
     for (int32_t i = 0; i < shm->sharing_count; i++)

@@ -1,6 +1,6 @@
-/* Sealing and opening by libcrypto's EVP, which uses the processor's AES.  OCB
- * needs no multiplication in a field, as GCM does, and is more than twice as
- * fast; docs/decisions/017-our-own-tcp.md has the figures. */
+/* Sealing and opening by libcrypto's EVP, which uses the processor's AES.
+ * Unlike GCM, OCB needs no field multiplication and is more than twice as fast;
+ * docs/decisions/017-our-own-tcp.md has the figures. */
 #include "net/tcp/cipher.h"
 
 #include "base/bytes.h"
@@ -63,7 +63,7 @@ bool pl_cipher_add(pl_cipher *cipher, const void *in, size_t bytes)
     if (EVP_CipherUpdate(cipher->context, cipher->out, &written, in,
                          (int)bytes) != 1)
         return false;
-    cipher->out += written; /* less than a block may come later */
+    cipher->out += written; /* part of a block may follow later */
     return true;
 }
 

@@ -1,9 +1,9 @@
 /* cipher.h - authenticated encryption for one direction of one connection.
  *
- * AES-128-OCB (RFC 7253).  The nonce counts records from 0, under a key that
- * is used for nothing else: it never repeats.  A record is sealed or opened in
- * pieces, so that what lies in two places needs no copy: begin, any number of
- * adds, end.  What comes out lies behind each other from `out` on.
+ * AES-128-OCB (RFC 7253).  The nonce counts records from 0, under a key that is
+ * used for nothing else: it never repeats.  A record is sealed or opened in
+ * parts, so that data in two places needs no copy: begin, any number of adds,
+ * end.  The output is contiguous from `out` on.
  *
  * Threads: one at a time. */
 #ifndef PL_NET_TCP_CIPHER_H
@@ -22,8 +22,8 @@ pl_status pl_cipher_new(pl_cipher **out,
                         bool seals) PL_MUST_CHECK;
 void pl_cipher_free(pl_cipher *cipher); /* NULL is fine */
 
-/* All return false when libcrypto fails, `end` of one that opens also when
- * the record was not sealed with this key, at this place, with this prefix. */
+/* All return false when libcrypto fails; when opening, `end` also when the
+ * record was not sealed with this key, at this position, with this prefix. */
 bool pl_cipher_begin(pl_cipher *cipher, const void *prefix, size_t bytes,
                      void *out);
 bool pl_cipher_add(pl_cipher *cipher, const void *in, size_t bytes);

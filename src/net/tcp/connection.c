@@ -6,7 +6,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/tcp.h> /* netinet/tcp.h, which it excludes, has a part of it */
+#include <linux/tcp.h> /* more complete than netinet/tcp.h, which it excludes */
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stddef.h>
@@ -64,7 +64,7 @@ bool pl_connection_judge_user(int fd, pl_verdict *out)
     return status != PL_NOTFOUND;
 }
 
-/* Ciphers, as agreed; stream and outbox are usable from here on. */
+/* Set up the agreed ciphers; stream and outbox are usable from now on. */
 static pl_status open_stream(pl_connection *c,
                              const pl_handshake_config *config,
                              pl_spares *spares)
@@ -92,7 +92,7 @@ static pl_handshake_result refuse(pl_connection *c, const char *why)
     return PL_HANDSHAKE_REFUSED;
 }
 
-/* Read the rest of one message; PL_CLOSED when the other end has gone. */
+/* Read the rest of one message; PL_CLOSED when the peer has closed. */
 static pl_status read_message(pl_connection *c)
 {
     while (c->have < PL_HANDSHAKE_BYTES) {
@@ -137,7 +137,7 @@ pl_handshake_result pl_connection_shake(pl_connection *c,
         c->have = 0;
         result = pl_handshake_take(&c->handshake, config, verdict, c->in, out,
                                    &answer);
-        /* A connection that has carried nothing yet has room for 72 bytes. */
+        /* A connection that has sent nothing yet has room for 72 bytes. */
         if (answer &&
             send(c->fd, out, sizeof out, MSG_NOSIGNAL | MSG_DONTWAIT) !=
                 (ssize_t)sizeof out &&
@@ -191,7 +191,7 @@ void pl_connection_hang_up(pl_connection *c)
     if (c->fd < 0)
         return;
     /* Closed with bytes unread, the kernel would reset the connection and
-     * throw away what it has not sent yet. */
+     * discard what it has not sent yet. */
     shutdown(c->fd, SHUT_WR);
     for (int i = 0; i < 64; i++)
         if (recv(c->fd, rest, sizeof rest, MSG_DONTWAIT) <= 0)

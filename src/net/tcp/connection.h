@@ -1,11 +1,11 @@
-/* connection.h - one TCP connection: a descriptor, its handshake, what comes
- * in and what goes out.
+/* connection.h - one TCP connection: a descriptor, its handshake, its input and
+ * its output.
  *
  * A connection that has not finished its handshake has this struct and
  * nothing else: about a kilobyte.
  *
- * Threads: reading belongs to the endpoint's owner, writing to who pump.h
- * says; a client's connection is the pump's until its handshake is done. */
+ * Threads: reading belongs to the endpoint's owner, writing is ruled by pump.h;
+ * a client's connection belongs to the pump until its handshake is done. */
 #ifndef PL_NET_TCP_CONNECTION_H
 #define PL_NET_TCP_CONNECTION_H
 
@@ -20,52 +20,53 @@ struct pl_connection {
     int fd;       /* -1: none */
     int32_t peer; /* server: its number; -1: it has not sent a message yet */
     bool ready;   /* server: the handshake is done */
-    uint8_t have; /* bytes of the handshake message that comes */
+    uint8_t have; /* bytes received of the handshake message */
     uint8_t in[PL_HANDSHAKE_BYTES];
     pl_handshake handshake;
     int64_t deadline_ns; /* of the handshake */
     int32_t offences;    /* malformed messages */
-    size_t charged;      /* server without keys: memory, as a stranger's */
+    size_t charged;      /* server without keys: memory charged to a stranger */
     char address[PL_PEER_TEXT];
-    pl_connection *before, *after; /* among those without a number */
-    bool drained;                  /* the last read took all that had come */
+    pl_connection *before, *after; /* in the list of connections without a
+                                      number */
+    bool drained;                  /* the last read took everything available */
     pl_decoder decoder;
     pl_outbox outbox;
-    /* The pump's; see there. */
+    /* Used by the pump; see there. */
     atomic_bool busy;
     bool writing, broken;
     pl_connection *next_active;
-    pl_pump_user *user; /* whose it is, while it is busy */
+    pl_pump_user *user; /* its user, while it is busy */
 };
 
-/* Set what every socket of ours has. */
+/* Set the options of every socket. */
 void pl_connection_tune(int fd);
 /* "10.0.0.7:40112", or "unknown". */
 void pl_connection_name(char out[PL_PEER_TEXT], int fd);
 
-/* Without keys, on loopback: may the process at the other end take part?  Only
- * those of our user may.  False: it has closed the connection, so whose it was
- * cannot be known. */
+/* Without keys, on loopback: may the peer's process take part?  Only processes
+ * of our user may.  False: it has closed the connection, so its user is
+ * unknown. */
 bool pl_connection_judge_user(int fd, pl_verdict *out);
 
-/* Read what has come of the handshake and answer it.  PL_HANDSHAKE_MORE: wait
- * until the descriptor can be read.  When it is done, the stream and the
- * outbox are made.  *closed: the other end has gone (the result is
- * PL_HANDSHAKE_REFUSED, and handshake.why says so). */
+/* Read what has arrived of the handshake and answer it.  PL_HANDSHAKE_MORE:
+ * wait until the descriptor can be read.  When it is done, the stream and the
+ * outbox are made.  *closed: the peer has closed (the result is
+ * PL_HANDSHAKE_REFUSED, with the reason in handshake.why). */
 pl_handshake_result pl_connection_shake(pl_connection *connection,
                                         const pl_handshake_config *config,
                                         pl_verdict verdict, pl_spares *spares,
                                         bool *closed);
 
-/* Read once.  PL_AGAIN, without a text: nothing is there; PL_CLOSED, without
- * a text: nothing will be. */
+/* Read once.  PL_AGAIN, without a text: no data yet; PL_CLOSED, without a text:
+ * end of data. */
 pl_status pl_connection_read(pl_connection *connection) PL_MUST_CHECK;
 
-/* How long bytes of ours were on their way to a peer that had room for them, by
- * the kernel's count: the time that the link took.  -1: not known. */
+/* How long our bytes were in flight to a peer that had room for them, as the
+ * kernel counts it: the time spent on the link.  -1: not known. */
 int64_t pl_connection_busy_ns(const pl_connection *connection);
 
-/* Close the descriptor so that what was written last still arrives. */
+/* Close the descriptor so that the bytes written last still arrive. */
 void pl_connection_hang_up(pl_connection *connection);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * S1  `start` is a multiple of 8 whenever a message or record begins there, so
  *     payloads in the input are aligned: all lengths on the wire are padded.
- * S2  No more than what one record or small message needs, twice, is kept in
- *     the input; a body grows by doubling, after its bytes have come. */
+ * S2  The input holds at most twice what one record or small message needs; a
+ *     body grows by doubling, after its bytes have arrived. */
 #include "net/tcp/decoder.h"
 
 #include "base/assert.h"
@@ -18,7 +18,7 @@
 #define BODY_FIRST  ((size_t)64 << 10)
 #define SPARE_LARGE ((size_t)4 << 20)
 #define TOTAL_MOST  ((size_t)PL_FRAME_BYTES + PL_FRAME_PAYLOAD_MAX)
-/* Messages up to this length are handed out from the input. */
+/* Messages up to this length are delivered from the input. */
 #define INLINE_MOST (PL_SMALL_BYTES + PL_FRAME_BYTES)
 
 static const uint8_t message_magic[4] = { 'P', 'L', 'M', '1' };
@@ -38,7 +38,7 @@ void pl_decoder_record_prefix(uint8_t out[PL_PREFIX_BYTES], size_t bytes)
 
 void pl_spares_give(pl_spares *spares, pl_body *body)
 {
-    /* Only the first may be large: 64 MB are not kept for nothing. */
+    /* Only the first may be large, so that not all hold 64 MB unused. */
     size_t smallest = 0;
     size_t places = body->bytes > SPARE_LARGE ? 1 : PL_SPARES;
     for (size_t i = 1; i < places; i++)
@@ -61,7 +61,7 @@ void pl_spares_close(pl_spares *spares)
     *spares = (pl_spares) { .bodies = { { NULL, 0 } } };
 }
 
-/* The smallest that suffices, or else the largest there is. */
+/* The smallest that suffices, otherwise the largest. */
 static pl_body take_spare(pl_spares *spares, size_t bytes)
 {
     pl_body *best = &spares->bodies[0];
@@ -77,7 +77,7 @@ static pl_body take_spare(pl_spares *spares, size_t bytes)
     return body;
 }
 
-/* Make room in the body for at least one byte more, or `least`. */
+/* Make room in the body for at least one more byte, or `least`. */
 static pl_status grow_body(pl_decoder *s, size_t least)
 {
     size_t bytes = s->body.bytes;
@@ -190,7 +190,7 @@ static pl_status read_prefix(const uint8_t *prefix, const uint8_t magic[4],
     return PL_OK;
 }
 
-/* A message that lies at `at` as a whole. */
+/* Deliver a message that is complete at `at`. */
 static void hand_out(pl_decoder_message *out, const uint8_t *at, size_t bytes)
 {
     size_t head = bytes < PL_FRAME_BYTES ? bytes : PL_FRAME_BYTES;
@@ -200,7 +200,7 @@ static void hand_out(pl_decoder_message *out, const uint8_t *at, size_t bytes)
                                   .payload_bytes = bytes - head };
 }
 
-/* Begin a body of which `have` bytes lie at `at` already. */
+/* Begin a body whose first `have` bytes are at `at`. */
 static pl_status begin_body(pl_decoder *s, const uint8_t *head, size_t bytes,
                             const uint8_t *at, size_t have)
 {
@@ -257,7 +257,7 @@ static pl_status next_plain(pl_decoder *s, pl_decoder_message *out)
     return PL_OK;
 }
 
-/* Open the record at `start`, to `to`; PL_AGAIN: it is not here yet. */
+/* Open the record at `start` into `to`; PL_AGAIN: it is incomplete. */
 static pl_status open_record(pl_decoder *s, size_t bytes, uint8_t *to)
 {
     uint8_t *at = s->input + s->start, tag[PL_CIPHER_TAG];

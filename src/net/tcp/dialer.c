@@ -1,20 +1,20 @@
-/* When to connect, and what to think of how it went.
+/* When to connect, and how to judge the result.
  *
  *   WAIT   until the next attempt
  *   KNOCK  connect() is under way
- *   SHAKE  the handshake is
- *   REST   the connection is the owner's, or the server said no
+ *   SHAKE  the handshake is under way
+ *   REST   the connection belongs to the owner, or the server refused
  *
  *   D1  The connection belongs to one side at a time: to the pump's thread
- *       while the dialer tries, to the owner from READY until it asks again.
+ *       while the dialer tries, to the owner from READY until it asks to dial
+ *       again.
  *   D2  An attempt that hangs ends: connect() after 5 s, the handshake after
  *       30 s.
- *   D3  After each failure the next attempt is later than the one before, up
- *       to a second or half as late again; a connection that ended within a
- *       second of being made counts as a failure.
- *   D4  A refusal for good is the last attempt.
- *   D5  What waits in the outbox is kept for the next connection; a message
- *       that was sent in part is counted as lost. */
+ *   D3  After each failure the delay grows, up to 1 s to 1.5 s at random; a
+ *       connection that ended within a second counts as a failure.
+ *   D4  A permanent refusal ends the attempts.
+ *   D5  Messages in the outbox are kept for the next connection; one that was
+ *       sent in part is counted as lost. */
 #include "net/tcp/dialer.h"
 
 #include "base/rng.h"
@@ -33,9 +33,9 @@
 #define FIRST_WAIT_NS (10 * MS)
 #define MOST_WAIT_NS  (1000 * MS)
 #define KNOCK_NS      (5000 * MS)
-/* A server answers when its owner looks; it may be computing. */
+/* A server answers when its owner polls; it may be computing. */
 #define SHAKE_NS      (30000 * MS)
-#define RESOLVE_EVERY 4 /* failures; names may come to mean another host */
+#define RESOLVE_EVERY 4 /* failures; a name may move to another host */
 
 enum {
     WAIT,
@@ -79,8 +79,8 @@ static void hang_up(pl_dialer *d)
     d->link->fd = -1;
 }
 
-/* Try again later, each time later than before, up to a second; by chance up
- * to half as late again, so that clients do not come all at once. */
+/* Retry later, with a delay that grows up to a second, plus up to half of it at
+ * random so that clients do not connect all at once. */
 static void fail(pl_dialer *d)
 {
     hang_up(d);
@@ -109,12 +109,12 @@ static bool need_address(pl_dialer *d)
     if (d->resolved && d->failures % RESOLVE_EVERY != 0)
         return true;
     if (pl_address_resolve(&d->address) != PL_OK)
-        return d->resolved; /* as it was */
+        return d->resolved; /* keep the old address */
     d->resolved = true;
     return true;
 }
 
-/* Tell the mechanism from the address that the name stands for now. */
+/* Choose the mechanism by the current address of the name. */
 static void choose_mechanism(pl_dialer *d)
 {
     if (d->config.keys == NULL)
@@ -165,7 +165,7 @@ static void dial(pl_dialer *d)
         fail(d);
 }
 
-/* connect() has come to an end, or its time has. */
+/* connect() has finished or timed out. */
 static void knock(pl_dialer *d)
 {
     struct pollfd poll_one = { d->link->fd, POLLOUT, 0 };
@@ -218,7 +218,7 @@ static void conclude(pl_dialer *d)
         pl_address_is_loopback(&d->address) &&
         !pl_connection_judge_user(d->link->fd, &verdict)) {
         pl_decoder_close(&d->link->decoder);
-        fail(d); /* it is gone again */
+        fail(d); /* it has closed again */
         return;
     }
     if (verdict == PL_VERDICT_WELCOME) {
@@ -257,8 +257,8 @@ static void shake(pl_dialer *d)
     }
 }
 
-/* The owner has lost the connection.  One that ended as soon as it was made
- * is not made again at once: the other end may do the same each time. */
+/* The owner has lost the connection.  After one that ended at once, wait before
+ * dialing again: the server may do the same each time. */
 static void begin_again(pl_dialer *d)
 {
     int64_t now = pl_clock_now_ns(pl_clock_real());

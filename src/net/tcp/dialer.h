@@ -1,12 +1,11 @@
-/* dialer.h - a client's way to its server: connects, and connects again.
+/* dialer.h - connects a client to its server, and reconnects.
  *
- * It works on the thread of the pump, as its chore.  While it dials, the
- * connection is its own; when the handshake is done the connection is the
- * owner's, until the owner finds it lost and asks to dial again.  Attempts
- * that fail are repeated after 10 ms, then less and less often, down to once
- * a second.
+ * It runs on the thread of the pump, as a chore.  While it dials, it owns the
+ * connection; after the handshake the connection belongs to the owner, until
+ * the owner finds it lost and asks to dial again.  Attempts that fail are
+ * repeated after 10 ms, then less and less often, down to once a second.
  *
- * Threads: init, again, collect and close are the owner's. */
+ * Threads: init, again, collect and close are for the owner. */
 #ifndef PL_NET_TCP_DIALER_H
 #define PL_NET_TCP_DIALER_H
 
@@ -16,7 +15,7 @@
 typedef enum pl_dial_state {
     PL_DIAL_TRYING,
     PL_DIAL_READY,
-    PL_DIAL_REFUSED, /* for good; `refused` says why */
+    PL_DIAL_REFUSED, /* permanently; `refused` has the reason */
 } pl_dial_state;
 
 typedef struct pl_dialer {
@@ -27,12 +26,12 @@ typedef struct pl_dialer {
     bool encrypt;
     pl_address address;
     _Atomic int state;
-    int notify; /* eventfd: rung when the owner should look */
+    int notify; /* eventfd: signalled when the owner should poll */
     /* Guarded by the pump's lock. */
     bool complained;
     char complaint[128], refused[128];
     int32_t lost; /* messages, with connections that broke */
-    /* The pump's. */
+    /* Used by the pump. */
     int phase;
     int failures;
     bool resolved;
@@ -47,8 +46,8 @@ pl_pump_chore pl_dialer_step;
 
 /* The connection is lost: make another. */
 pl_status pl_dialer_again(pl_dialer *dialer) PL_MUST_CHECK;
-/* What went wrong since the last call, in `why` (false: nothing); how many
- * messages were lost. */
+/* Errors since the last call, in `why` (false: none); how many messages were
+ * lost. */
 bool pl_dialer_collect(pl_dialer *dialer, char why[128], int32_t *lost);
 
 #endif

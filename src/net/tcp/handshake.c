@@ -1,6 +1,6 @@
-/* What is said before the first frame, and whether it is believed.
+/* The messages before the first frame, and how they are verified.
  *
- * H1  A MAC covers every byte that both ends said before it, labelled by the
+ * H1  A MAC covers every byte that both ends sent before it, labelled by the
  *     direction: no proof can be replayed, reflected or moved to another task.
  * H2  The server does no public-key arithmetic before the client has proved
  *     that it knows the secret.
@@ -103,7 +103,7 @@ bool pl_handshake_plausible(const pl_handshake *h, const uint8_t *bytes,
     return memcmp(bytes, magic, count < 4 ? count : 4) == 0;
 }
 
-/* --- what the proofs are made of ---------------------------------------- */
+/* --- the parts of a proof ----------------------------------------------- */
 
 static void derive_psk(pl_handshake *h, const pl_handshake_config *config,
                        pl_principal client)
@@ -111,7 +111,7 @@ static void derive_psk(pl_handshake *h, const pl_handshake_config *config,
     pl_keys_proof(&config->keys->secret, client, h->psk);
 }
 
-/* Over all that was said before `step`, and the key that goes with it. */
+/* The MAC over all messages before `step`, with the key for that step. */
 static void compute_mac(const pl_handshake *h, int step, const uint8_t key[32],
                         uint8_t out[32])
 {
@@ -154,7 +154,7 @@ static bool proves(const pl_handshake *h, int step, const uint8_t *in)
     return sodium_memcmp(mac, in + AT_MAC, sizeof mac) == 0;
 }
 
-/* False: the other's key is none of the curve's useful points. */
+/* False: the peer's key is not a usable point of the curve. */
 static bool agree(pl_handshake *h, const uint8_t theirs[32])
 {
     static const char label[] = "paceline/1/session";
@@ -208,7 +208,7 @@ static void say_mechanism(pl_handshake *h, pl_mechanism ours, uint8_t theirs)
                   "use a loopback address?");
 }
 
-/* What is wrong with a client's hello. */
+/* Check a client's hello. */
 static pl_verdict judge_hello(pl_handshake *h,
                               const pl_handshake_config *config,
                               const uint8_t *in)
@@ -301,7 +301,7 @@ static pl_handshake_result take_server_hello(pl_handshake *h,
 {
     h->final = true;
     if (version_of(in) != PL_FRAME_VERSION) {
-        h->final = false; /* the right server may come yet */
+        h->final = false; /* the right server may start later */
         say_version(h, in);
         return PL_HANDSHAKE_REFUSED;
     }
@@ -373,7 +373,7 @@ pl_handshake_result pl_handshake_take(pl_handshake *h,
         return refuse(h, no_task);
     memcpy(h->said[h->step], in, PL_HANDSHAKE_BYTES);
     int step = h->step;
-    h->step = (uint8_t)(step + 2); /* ours is between */
+    h->step = (uint8_t)(step + 2); /* our message is in between */
     switch (step) {
     case CLIENT_HELLO:
         return take_client_hello(h, config, verdict, in, out, answer);

@@ -1,15 +1,16 @@
-/* A server's connections: who may connect, who gets a number, who must go.
+/* A server's connections: which are accepted, which get a number, which are
+ * closed.
  *
- * L1  A connection without a number (it has not sent a well-formed message
- *     yet) is in the list from `oldest` to `newest`; there are at most
- *     PENDING_MOST, and for a new one the oldest goes.
+ * L1  A connection without a number (it has not sent a well-formed message yet)
+ *     is in the list from `oldest` to `newest`; there are at most PENDING_MOST,
+ *     and for a new one the oldest is closed.
  * L2  A connection with a number is in `links`, at that number.
- * L3  While events are left, only the connection of the event at hand can hold
- *     a complete message that was not handed out.
- * L4  Without keys, peers that are not known to be tasks hold STRANGERS_MOST
- *     bytes together, and one read more.
- * L5  A few descriptors are kept free for the task's files; when no more can
- *     be had, nothing is accepted for a while. */
+ * L3  While events are left, only the connection of the current event can hold
+ *     a complete message that was not delivered.
+ * L4  Without keys, peers that are not known to be tasks hold at most
+ *     STRANGERS_MOST bytes together, plus one read.
+ * L5  A few descriptors are kept free for the task's files; when no more are
+ *     available, accepting pauses. */
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -84,7 +85,7 @@ static pl_status bind_socket(pl_tcp *tcp, const pl_endpoint_opts *opts,
     return PL_OK;
 }
 
-/* NULL stands for the listening socket. */
+/* NULL: the listening socket. */
 static pl_status watch(pl_tcp *tcp, int fd, pl_connection *connection)
 {
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = connection };
@@ -114,7 +115,7 @@ pl_status pl_listener_open(pl_tcp *tcp, const pl_endpoint_opts *opts)
     return watch(tcp, tcp->listener, NULL);
 }
 
-/* --- the list of those without a number ----------------------------------- */
+/* --- connections without a number --------------------------------------- */
 
 static void append_pending(pl_tcp *tcp, pl_connection *c)
 {
@@ -132,7 +133,7 @@ static void unlink_pending(pl_tcp *tcp, pl_connection *c)
     tcp->pending--;
 }
 
-/* Nothing points to it any more after this. */
+/* Afterwards nothing points to it. */
 void pl_listener_drop(pl_tcp *tcp, pl_connection *c)
 {
     pl_endpoint *e = tcp->route.endpoint;
@@ -169,7 +170,7 @@ void pl_listener_close(pl_tcp *tcp)
 
 /* --- accepting ------------------------------------------------------------ */
 
-/* The host of an address, so that a flood from it is named once. */
+/* The host of an address, so that a flood from it is logged once. */
 static void host_of(char out[PL_PEER_TEXT], const char *address)
 {
     snprintf(out, PL_PEER_TEXT, "%s", address);
@@ -178,7 +179,7 @@ static void host_of(char out[PL_PEER_TEXT], const char *address)
         *port = '\0';
 }
 
-/* Accept nothing for a while: the descriptors that are left are needed. */
+/* Pause accepting: the remaining descriptors are needed. */
 static void pause_accepting(pl_tcp *tcp)
 {
     pl_endpoint *e = tcp->route.endpoint;
@@ -212,8 +213,8 @@ static void evict_oldest(pl_tcp *tcp)
     pl_listener_drop(tcp, tcp->oldest);
 }
 
-/* Few descriptors are left: one that proves nothing makes room, else nothing
- * is accepted for a while.  False: it is so. */
+/* Few descriptors are left: close an unproved connection, otherwise pause
+ * accepting and return false. */
 static bool make_room(pl_tcp *tcp)
 {
     if (tcp->oldest == NULL) {
@@ -245,8 +246,8 @@ static bool adopt(pl_tcp *tcp, int fd)
     return true;
 }
 
-/* Numbers near the limit are to stay free: let the connection have that of
- * one which makes room. */
+/* Descriptors near the limit stay free: close another connection and move this
+ * one to its descriptor. */
 static bool move_down(pl_tcp *tcp, int *fd)
 {
     if (!make_room(tcp))
@@ -273,7 +274,7 @@ static void accept_some(pl_tcp *tcp)
                 return;
             continue;
         }
-        if (fd < 0) /* none is left, or one that has gone again */
+        if (fd < 0) /* none is waiting, or it has closed again */
             return;
         if (is_reserved(fd) && !move_down(tcp, &fd)) {
             close(fd);
@@ -318,7 +319,7 @@ static void shake(pl_tcp *tcp, pl_connection *c)
     }
 }
 
-/* Those that have taken too long, and the end of a pause. */
+/* Check for handshakes that have timed out, and the end of a pause. */
 static void look_at_time(pl_tcp *tcp)
 {
     if (tcp->oldest == NULL && tcp->paused_ns == 0)
@@ -335,7 +336,7 @@ static void look_at_time(pl_tcp *tcp)
             break; /* they are in the order of their deadlines */
         if (c->ready)
             continue;
-        shake(tcp, c); /* its bytes may have come while we were away */
+        shake(tcp, c); /* its bytes may have arrived while we computed */
     }
     for (pl_connection *c = tcp->oldest, *after; c != NULL; c = after) {
         after = c->after;
@@ -354,8 +355,8 @@ static void cut(pl_tcp *tcp, pl_peer peer)
         pl_listener_drop(tcp, tcp->links[peer]);
 }
 
-/* A number for a new identity, at the cost of another where all are taken;
- * -1: there is none. */
+/* A number for a new identity, taken from another when all are used; -1: there
+ * is none. */
 static pl_peer number_for(pl_tcp *tcp, const uint8_t *identity)
 {
     pl_endpoint *e = tcp->route.endpoint;
@@ -374,7 +375,7 @@ static pl_peer number_for(pl_tcp *tcp, const uint8_t *identity)
         number = pl_peers_add(&e->peers, identity);
     }
     if (number >= 0)
-        cut(tcp, number); /* of who had it before */
+        cut(tcp, number); /* the connection that had it before */
     return number;
 }
 
@@ -402,8 +403,8 @@ static const char *admit(pl_tcp *tcp, pl_connection *c)
     return NULL;
 }
 
-/* Count and name a malformed message.  A peer that goes on sending such is
- * dropped; false: the connection is gone. */
+/* Count and name a malformed message.  A peer that keeps sending such is
+ * dropped; false: the connection is closed. */
 static bool offend(pl_tcp *tcp, pl_connection *c, const char *why)
 {
     pl_endpoint *e = tcp->route.endpoint;
@@ -424,8 +425,8 @@ static bool offend(pl_tcp *tcp, pl_connection *c, const char *why)
     return false;
 }
 
-/* One message of a connection, if it holds one that counts: PL_OK.  PL_AGAIN:
- * it needs more bytes.  PL_CLOSED: it is gone. */
+/* PL_OK: the next valid message of a connection.  PL_AGAIN: it needs more
+ * bytes.  PL_CLOSED: it was closed. */
 static pl_status take_from(pl_tcp *tcp, pl_connection *c, pl_message *out)
 {
     pl_endpoint *e = tcp->route.endpoint;
@@ -460,9 +461,9 @@ static pl_status take_from(pl_tcp *tcp, pl_connection *c, pl_message *out)
     }
 }
 
-/* Without keys anybody may be there: those that were not said to be tasks of
- * the job (pl_endpoint_keep) share a bounded amount of memory.  False: this
- * connection takes more. */
+/* Without keys any process can connect: those not confirmed as tasks of the job
+ * (pl_endpoint_keep) share a bounded amount of memory.  False: this connection
+ * exceeds it. */
 static bool charge(pl_tcp *tcp, pl_connection *c)
 {
     pl_endpoint *e = tcp->route.endpoint;
@@ -475,8 +476,8 @@ static bool charge(pl_tcp *tcp, pl_connection *c)
     return memory == 0 || tcp->charged <= STRANGERS_MOST;
 }
 
-/* What an event of a connection brings: a message (PL_OK), nothing more for
- * now (PL_AGAIN), or a failure of our own. */
+/* Handle an event of a connection: a message (PL_OK), nothing more for now
+ * (PL_AGAIN), or a local failure. */
 static pl_status serve(pl_tcp *tcp, pl_connection *c, pl_message *out)
 {
     if (!c->ready) {
@@ -487,10 +488,10 @@ static pl_status serve(pl_tcp *tcp, pl_connection *c, pl_message *out)
         pl_status status = take_from(tcp, c, out);
         if (status == PL_CLOSED)
             return PL_AGAIN;
-        charge(tcp, c); /* less than before: a message has left */
+        charge(tcp, c); /* less than before: a message was delivered */
         if (status != PL_AGAIN || tcp->has_read)
             return status;
-        /* One read for each event: then others have their turn. */
+        /* One read for each event: then others get their turn. */
         tcp->has_read = true;
         status = pl_connection_read(c);
         if (status == PL_CLOSED)
@@ -505,7 +506,7 @@ static pl_status serve(pl_tcp *tcp, pl_connection *c, pl_message *out)
     }
 }
 
-/* Ask the kernel which connections have something; false: none has. */
+/* Ask the kernel which connections are readable; false: none is. */
 static bool look(pl_tcp *tcp)
 {
     tcp->event_at = 0;
@@ -519,7 +520,7 @@ pl_status pl_listener_take(pl_tcp *tcp, pl_message *out)
 {
     look_at_time(tcp);
     int looks = 0;
-    /* Bounded: who sends nothing but nonsense does not keep us here. */
+    /* Bounded, so that a peer sending only garbage cannot keep us here. */
     while (tcp->event_at < tcp->event_count ||
            (looks++ < LOOKS_MOST && look(tcp))) {
         const struct epoll_event *event = &tcp->events[tcp->event_at];

@@ -1,6 +1,6 @@
-/* How messages become bytes on a socket: plain ones are gathered from where
- * they lie, encrypted ones are sealed into one buffer, record by record, and
- * leave from there. */
+/* How messages become bytes on a socket: plain ones are gathered in place,
+ * encrypted ones are sealed into one buffer, record by record, and sent from
+ * there. */
 #include "net/tcp/outbox.h"
 
 #include "base/assert.h"
@@ -14,7 +14,7 @@
 #define COPIED_MOST    ((size_t)64 << 20)
 #define TURN_BYTES     ((size_t)1 << 20)
 #define GATHERED       16 /* messages in one call */
-#define PARTS          3  /* head, payload, filling */
+#define PARTS          3  /* head, payload, padding */
 #define RECORD_OUTSIDE (PL_PREFIX_BYTES + PL_CIPHER_TAG)
 /* Sealed at once: one large record, or small ones up to that. */
 #define SEALED_MOST (PL_RECORD_BYTES + RECORD_OUTSIDE)
@@ -41,7 +41,7 @@ size_t pl_outgoing_bytes(const pl_outgoing *message)
     return PL_HEAD_BYTES + PL_PADDED(message->payload_bytes);
 }
 
-/* Where the bytes [from, from + bytes) of a message lie; returns in how many
+/* Locate the bytes [from, from + bytes) of a message; returns the number of
  * parts. */
 static int parts_of(const pl_outgoing *message, size_t from, size_t bytes,
                     struct iovec out[PARTS])
@@ -117,7 +117,8 @@ static pl_parcel *pop(pl_outbox *outbox)
     return parcel;
 }
 
-/* Bytes that left, 0 when the kernel takes none, -1 when it is gone. */
+/* Bytes sent, 0 when the kernel accepts none, -1 when the connection is
+ * lost. */
 static ssize_t send_parts(int fd, struct iovec *parts, int count)
 {
     struct msghdr message = { .msg_iov = parts, .msg_iovlen = (size_t)count };
@@ -152,8 +153,8 @@ static bool need_sealed(pl_outbox *outbox, size_t bytes)
 }
 
 /* Bytes of a message in its next record, from `from` on.  The head of a large
- * message is a record of its own: its payload is then opened straight to
- * where it is wanted. */
+ * message is a record of its own: its payload is then opened directly into
+ * place. */
 static size_t next_record(const pl_outgoing *message, size_t from)
 {
     size_t left = pl_outgoing_bytes(message) - from;
@@ -196,7 +197,7 @@ static pl_write_result send_sealed(pl_outbox *outbox, int fd)
     return PL_WRITE_DRAINED;
 }
 
-/* Seal up to one buffer of what waits; false: out of memory. */
+/* Seal up to one buffer of waiting messages; false: out of memory. */
 static bool seal_some(pl_outbox *outbox, pl_mutex *lock)
 {
     for (;;) {
@@ -239,7 +240,7 @@ static pl_write_result write_sealed(pl_outbox *outbox, int fd, pl_mutex *lock)
 
 /* --- plain ---------------------------------------------------------------- */
 
-/* The parts of what waits, at most a turn of them; under the lock. */
+/* The parts of the waiting messages, at most one turn's; under the lock. */
 static int gather(const pl_outbox *outbox, struct iovec *parts)
 {
     size_t from = outbox->sent, bytes = 0;
@@ -255,7 +256,7 @@ static int gather(const pl_outbox *outbox, struct iovec *parts)
     return count;
 }
 
-/* Take out what has left; returns the messages to free. */
+/* Remove what was sent; returns the messages to free. */
 static pl_parcel *advance(pl_outbox *outbox, size_t sent)
 {
     pl_parcel *done = NULL;

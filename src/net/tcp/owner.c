@@ -1,5 +1,5 @@
-/* The owner of a socket: netlink's sock_diag for one socket, or where the
- * kernel has no such thing, the list of all in /proc. */
+/* The owner of a socket: netlink's sock_diag for one socket or, where the
+ * kernel lacks it, the list in /proc. */
 #include "net/tcp/owner.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
-/* owner.h - which user is at the other end of a connection within this host.
+/* owner.h - the user at the other end of a connection within this host.
  *
- * The kernel is asked for the owner of the peer's socket, by exactly the two
+ * The kernel is queried for the owner of the peer's socket, by the two
  * addresses of the connection.
  *
  * Threads: any. */
@@ -11,8 +11,8 @@
 
 #include <sys/types.h>
 
-/* Of the peer of a connected socket.  PL_NOTFOUND: the peer has closed it;
- * PL_UNSUPPORTED: this system does not tell. */
+/* The owner of the peer of a connected socket.  PL_NOTFOUND: the peer has
+ * closed it; PL_UNSUPPORTED: this system cannot report it. */
 pl_status pl_owner_of_peer(int fd, uid_t *out) PL_MUST_CHECK;
 
 /* The same by reading /proc/net/tcp or tcp6, for kernels without sock_diag. */

@@ -1,11 +1,11 @@
-/* Which connection is written to next, whose chore is done, and when the
- * thread sleeps and ends.
+/* Which connection is written to next, which chore runs, and when the thread
+ * sleeps and ends.
  *
  * P1  A connection is in `active` exactly while it is busy.
  * P2  `running` becomes false only under the lock, with nothing active and no
  *     chore left: the caller that adds the next one starts another thread.
- * P3  A chore that was called for while it ran is called again.
- * P4  After finish the chore of that user does not run any more. */
+ * P3  A chore that was requested while it ran is called again.
+ * P4  After finish the chore of that user no longer runs. */
 #include "net/tcp/pump.h"
 
 #include "base/assert.h"
@@ -20,8 +20,7 @@
 #define IDLE_NS  1000000000ll /* then the thread ends */
 #define RETRY_MS 10           /* when there is no memory to poll with */
 
-/* --- what there is to write; with the lock held ----------------------------
- */
+/* --- writing; with the lock held ---------------------------------------- */
 
 static void unlink_active(pl_pump *pump, pl_connection *connection)
 {
@@ -60,7 +59,7 @@ static void settle(pl_pump *pump, pl_connection *c, pl_write_result result)
 {
     if (result == PL_WRITE_BROKEN) {
         c->broken = true;
-        shutdown(c->fd, SHUT_RDWR); /* the owner's reading sees it */
+        shutdown(c->fd, SHUT_RDWR); /* the owner's next read fails */
     }
     if (result == PL_WRITE_DRAINED || result == PL_WRITE_BROKEN) {
         deactivate(pump, c);
@@ -71,7 +70,7 @@ static void settle(pl_pump *pump, pl_connection *c, pl_write_result result)
 }
 
 /* One turn for each that has something to write; the lock is released while
- * bytes move.  Returns whether one of them can go on at once. */
+ * bytes move.  Returns whether one of them can continue at once. */
 static bool write_round(pl_pump *pump)
 {
     bool more = false;
@@ -80,7 +79,7 @@ static bool write_round(pl_pump *pump)
         count++;
     for (size_t i = 0; i < count && pump->active != NULL && !pump->closing;
          i++) {
-        /* The list may have changed meanwhile: take the first, put it last. */
+        /* The list may have changed meanwhile: take the first, append it. */
         pl_connection *c = pump->active;
         c->writing = true;
         pl_mutex_unlock(&pump->lock);
@@ -147,7 +146,7 @@ static void do_chore(pl_pump_user *user)
     pl_cond_broadcast(&pump->changed);
 }
 
-/* Those whose time has come.  *until_ns: when the next one's does. */
+/* Run the chores that are due.  *until_ns: when the next one is. */
 static void do_chores(pl_pump *pump, int64_t *until_ns)
 {
     int64_t now = pl_clock_now_ns(pl_clock_real());
@@ -317,7 +316,7 @@ void pl_pump_finish(pl_pump_user *user, pl_deadline deadline)
         pl_status status =
             pl_cond_wait_until(&pump->changed, &pump->lock,
                                pl_deadline_in_ms(pl_clock_real(), 1000));
-        (void)status; /* it ends: only a name is ever waited for */
+        (void)status; /* it ends: a chore waits only for name resolution */
     }
     unlist_chore(user);
     user->chore = NULL;
@@ -354,7 +353,7 @@ pl_status pl_pump_kick(pl_pump *pump)
         return start(pump);
     uint64_t one = 1;
     ssize_t ignored = write(pump->wake, &one, sizeof one);
-    (void)ignored; /* full: it is awake */
+    (void)ignored; /* full: the thread is awake */
     return PL_OK;
 }
 
@@ -381,7 +380,7 @@ void pl_pump_withdraw(pl_pump *pump, pl_connection *connection)
         pl_status status =
             pl_cond_wait_until(&pump->changed, &pump->lock,
                                pl_deadline_in_ms(pl_clock_real(), 1000));
-        (void)status; /* a write never waits: it ends soon */
+        (void)status; /* a write never blocks: it ends soon */
     }
     deactivate(pump, connection);
     pl_mutex_unlock(&pump->lock);

@@ -1,4 +1,4 @@
-/* What clients and servers have in common: sending, and the client's side of
+/* What clients and servers share: sending; and the client's side of
  * receiving. */
 #include "net/tcp/tcp.h"
 
@@ -33,7 +33,7 @@ static pl_status tcp_new(pl_tcp **out, pl_endpoint *e,
     return PL_OK;
 }
 
-/* Whose pump is shared, if any. */
+/* The user whose pump is shared, if any. */
 static const pl_pump_user *beside(const pl_endpoint_opts *opts)
 {
     const pl_tcp *tcp = opts->beside != NULL ? pl_tcp_of(opts->beside) : NULL;
@@ -69,7 +69,7 @@ static pl_status start_connecting(pl_tcp *tcp, const pl_endpoint_opts *opts)
     return pl_pump_call(&tcp->user);
 }
 
-/* A client that has not reached its server yet is given the time to. */
+/* A client that has not reached its server yet gets time to do so. */
 static void await_connection(pl_tcp *tcp, pl_deadline deadline)
 {
     pl_pump *pump = tcp->user.pump;
@@ -81,7 +81,7 @@ static void await_connection(pl_tcp *tcp, pl_deadline deadline)
     pl_mutex_unlock(&pump->lock);
 }
 
-/* Wait until the peer's kernel has what ours was given. */
+/* Wait until the peer's kernel has received all that was written. */
 static void await_kernel(int fd, pl_deadline deadline)
 {
     int unsent = 0;
@@ -90,7 +90,7 @@ static void await_kernel(int fd, pl_deadline deadline)
         poll(NULL, 0, 1);
 }
 
-/* Waiting in vain is not the failure that the caller may be about to tell. */
+/* A timeout here must not replace the error that the caller may report. */
 static void finish_sending(pl_tcp *tcp, int linger_ms)
 {
     pl_error before;
@@ -143,7 +143,7 @@ static pl_status tcp_open(pl_route **out, pl_endpoint *e,
 
 /* --- sending -------------------------------------------------------------- */
 
-/* The owner finds the connection gone. */
+/* The owner finds the connection lost. */
 static pl_status lose(pl_tcp *tcp, pl_connection *c)
 {
     if (!tcp->config.server)
@@ -224,7 +224,7 @@ pl_status pl_tcp_judge(pl_tcp *tcp, pl_decoder_message *raw, pl_message *out)
     return PL_OK;
 }
 
-/* What the dialer has to say. */
+/* Handle the dialer's errors and losses. */
 static void listen_to_dialer(pl_tcp *tcp)
 {
     pl_endpoint *e = tcp->route.endpoint;
@@ -239,9 +239,9 @@ static void listen_to_dialer(pl_tcp *tcp)
     e->counts.dropped_messages += lost;
 }
 
-/* After a read that took all there was another would find nothing: the owner
- * is told so without it.  What has come since is found by the next look, or
- * ends the sleep before it. */
+/* A read after one that drained the socket would find nothing, so it is
+ * skipped. Data that has arrived since is found by the next poll, or ends the
+ * sleep before it. */
 static pl_status read_more(pl_connection *c)
 {
     bool drained = c->drained;

@@ -1,5 +1,5 @@
-/* cache.c - reads the binary cache: its footer tells the blocks, each of which
- * is checked and decoded on its own. */
+/* cache.c - reads the binary cache: its footer lists the blocks, each of which
+ * is checked and decoded separately. */
 #include "data/sparse/formats/cache.h"
 
 #include "base/bytes.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* What the end of the file says of it. */
+/* The content of the footer. */
 typedef struct footer {
     uint64_t index, blocks, rows, ids, features;
     uint32_t index_crc;
@@ -124,7 +124,7 @@ static pl_status width(const pl_sparse_file *file, int64_t *features)
     return PL_OK;
 }
 
-/* Split has looked at the header. */
+/* Split has checked the header. */
 static uint32_t numbering(const pl_sparse_file *file)
 {
     return pl_get_u32(file->data + 8) == PL_CACHE_PLAIN

@@ -12,7 +12,7 @@
 #define MOST_PACKED 56 /* bits that one load of eight bytes always holds */
 #define ROUND_8(n)  (((n) + 7) / 8 * 8)
 
-/* Room for `more` bytes; returns where they go, zeroed. */
+/* Append `more` zero bytes; returns their address. */
 static uint8_t *extend(pl_cache_bytes *out, size_t more)
 {
     if (out->room - out->used < more) {
@@ -32,7 +32,7 @@ static uint8_t *extend(pl_cache_bytes *out, size_t more)
 #define EXTEND(at, out, more)                                                  \
     PL_TRY(pl_mem_check((at) = extend((out), (more)), (more), 1))
 
-/* The length all rows have; 0 when it varies or does not pay. */
+/* The common length of all rows; 0 when it varies or saves nothing. */
 static int64_t common_length(const pl_sparse_rows *rows)
 {
     int64_t length = rows->start[1] - rows->start[0];
@@ -293,7 +293,7 @@ static pl_status decode_values(block *b, bool weighted)
     return PL_OK;
 }
 
-/* Take the head of a block apart, and check that its sizes can be. */
+/* Parse the head of a block, and check that its sizes are possible. */
 static pl_status read_head(block *b, uint32_t *flags, const uint8_t *data,
                            size_t bytes)
 {

@@ -1,15 +1,15 @@
 /* criteo.c - click logs as Criteo publishes them: a label, 13 integers and 26
- * categories a line, separated by tabs; all but the label may be missing.
+ * categories per line, separated by tabs; all but the label may be missing.
  *
  * Integers by their logarithm: integer j is feature j with the value
  * log(1 + x), or -log(1 - x) for x < 0; zero and missing are left out.
  * Categories are hashed to the features from 13 on.
  *
- * Integers by bucket: x is put into bucket x up to 2, else into bucket
- * floor(log(x)^2) + 2^32, and (j, bucket) is hashed to all features, as are
- * the categories, with value 1; missing ones are left out.
+ * Integers by bucket: x is put into bucket x up to 2, otherwise into bucket
+ * floor(log(x)^2) + 2^32, and (j, bucket) is hashed to all features, like the
+ * categories, with value 1; missing ones are left out.
  *
- * The hash is of (column, text): see hash_text.  It must stay as it is: models
+ * The hash is of (column, text): see hash_text.  It must never change: models
  * depend on it. */
 #include "data/sparse/formats/format.h"
 #include "data/sparse/formats/text.h"
@@ -28,7 +28,7 @@ typedef struct click {
     pl_sparse_rows *rows;
     bool bucket;
     uint64_t first;    /* feature that categories are hashed to */
-    uint64_t features; /* from there on */
+    uint64_t features; /* from `first` on */
     int64_t used;      /* ids so far, of all rows */
     int64_t before;    /* rows before the block */
 } click;
@@ -40,8 +40,8 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
-/* Eight bytes at a time, the last ones filled up with zeros; the finalizer of
- * SplitMix64 between them. */
+/* Eight bytes at a time, the last ones padded with zeros, mixed by the
+ * finalizer of SplitMix64. */
 static uint64_t hash_text(unsigned column, const char *text, size_t bytes)
 {
     uint64_t hash = mix((uint64_t)column << 32 | (bytes & UINT32_MAX));
@@ -129,7 +129,7 @@ static void read_category(click *c, unsigned column, const char **cursor)
     *cursor = end;
 }
 
-/* *at becomes the end of the line, or where it is wrong. */
+/* *at becomes the end of the line, or the position of the error. */
 static pl_status read_line(click *c, const char **at)
 {
     PL_TRY(read_label(c, at));
@@ -194,8 +194,8 @@ static pl_status decode(pl_decode *decode, pl_sparse_rows *rows)
         .before = rows->count,
     };
     int64_t most = decode->block->rows * (COLUMNS - 1);
-    /* A line that turns out bad, or tells of a change, may be beyond the
-     * examples counted. */
+    /* A bad line, or one that shows a change of the file, may be beyond the
+     * counted examples. */
     pl_status status = pl_sparse_rows_reserve(
         rows, rows->count + decode->block->rows + 1, c.used + most + COLUMNS);
     rows->weighted = rows->weighted || !bucket;

@@ -1,9 +1,9 @@
-/* format.h - what a file format of sparse examples brings along.
+/* format.h - the interface of a file format of sparse examples.
  *
  * A file is mapped (packed ones after unpacking), cut into blocks of whole
- * examples, and decoded block by block, by any thread, in any order.  All
- * that a file says is checked; a bad example is one sentence that names the
- * place, or, within --skip-bad, is passed over.
+ * examples, and decoded block by block, by any thread, in any order.
+ * Everything in a file is checked; a bad example is an error that names its
+ * place or, within --skip-bad, is skipped.
  *
  * A mapped file can change at any time.  So split and count read each byte
  * once and check what they use; decode gets a copy of its block.
@@ -23,8 +23,8 @@
 
 typedef struct pl_sparse_file {
     char *path;
-    pl_map map;          /* of the file, or of what was unpacked from it */
-    const uint8_t *data; /* what is read: mostly the map */
+    pl_map map;          /* of the file, or of its unpacked content */
+    const uint8_t *data; /* the bytes read: usually the map */
     size_t bytes;
     bool packed;
 } pl_sparse_file;
@@ -33,7 +33,7 @@ typedef struct pl_sparse_block {
     int32_t file;
     uint64_t offset, bytes; /* in the file's data */
     int64_t rows;           /* examples, bad ones too */
-    int64_t bad;            /* of them, as far as is known */
+    int64_t bad;            /* of these, as far as known */
 } pl_sparse_block;
 
 typedef struct pl_sparse_blocks {
@@ -41,23 +41,23 @@ typedef struct pl_sparse_blocks {
     int64_t count, room;
 } pl_sparse_blocks;
 
-/* Which labels were seen: 0 and -1 do not go together. */
+/* Which labels were seen: 0 and -1 must not be mixed. */
 #define PL_LABEL_ZERO  1u
 #define PL_LABEL_MINUS 2u
 
-#define PL_SPARSE_SPARE 64 /* bytes behind a copied block */
+#define PL_SPARSE_SPARE 64 /* bytes after a copied block */
 
-/* One block on its way to rows. */
+/* One block being decoded. */
 typedef struct pl_decode {
     const pl_sparse_file *file;
     const pl_sparse_block *block;
-    const uint8_t *data; /* decode: the block's bytes, which stay as they are
-                            even if the file does not */
-    size_t spare;        /* bytes behind them that may be read */
+    const uint8_t *data; /* decode: the block's bytes, unchanged even if the
+                            file changes */
+    size_t spare;        /* readable bytes after them */
     const pl_source_opts *opts;
     uint64_t bound;   /* ids are below this */
-    int64_t allowed;  /* bad examples that may be passed over */
-    int64_t bad;      /* found; the last one in `last` */
+    int64_t allowed;  /* bad examples that may be skipped */
+    int64_t bad;      /* bad examples found; the last one in `last` */
     pl_error *last;   /* NULL: not wanted */
     uint64_t largest; /* id seen */
     unsigned labels;  /* PL_LABEL_... seen */
@@ -65,21 +65,21 @@ typedef struct pl_decode {
 
 typedef struct pl_sparse_format {
     const char *name; /* of the source */
-    /* Optional: the number of features unless --features says. */
+    /* Optional: the number of features without --features. */
     int64_t features;
-    /* Optional: true when these bytes are not packed, though they may look
-     * so. */
+    /* Optional: true when these bytes are not packed, although they may look
+     * packed. */
     bool (*plain)(const uint8_t *data, size_t bytes);
     /* Append the blocks of file number `index`, of about `target` bytes. */
     pl_status (*split)(pl_sparse_blocks *blocks, const pl_decode *decode,
                        int32_t index, uint64_t target);
-    /* Optional: the examples of a block, where split leaves them at 0. */
+    /* Optional: the examples of a block, when split leaves them at 0. */
     pl_status (*count)(const pl_decode *decode, int64_t *rows);
     /* Append the examples of a block to `rows`: no more than split or count
-     * found (pl_decode_check_rows), for the file may have changed. */
+     * found (pl_decode_check_rows), since the file may have changed. */
     pl_status (*decode)(pl_decode *decode, pl_sparse_rows *rows);
-    /* Optional: the largest id + 1 as the file states it; else it takes a
-     * pass over the data. */
+    /* Optional: the largest id + 1 as stated in the file; otherwise a pass over
+     * the data finds it. */
     pl_status (*width)(const pl_sparse_file *file, int64_t *features);
     /* Optional: how the ids of a file were renumbered; default 0. */
     uint32_t (*numbering)(const pl_sparse_file *file);
@@ -92,7 +92,7 @@ typedef struct pl_sparse_format {
 PL_SPARSE_FORMATS(PL_DECLARE_FORMAT)
 #undef PL_DECLARE_FORMAT
 
-/* For the formats that take two files. */
+/* Writers of the formats with two source files. */
 extern const pl_sparse_writer_ops pl_cache_writer, pl_libsvm_writer,
     pl_tfrecord_writer;
 
@@ -106,8 +106,8 @@ pl_status pl_sparse_blocks_add(pl_sparse_blocks *blocks,
 pl_status pl_decode_check_rows(const pl_decode *decode,
                                int64_t rows) PL_MUST_CHECK;
 
-/* An example was bad, and the sentence is written: PL_OK to pass over it,
- * else `status`. */
+/* An example was bad, and the message is set: PL_OK to skip it, otherwise
+ * `status`. */
 pl_status pl_decode_pass(pl_decode *decode, pl_status status) PL_MUST_CHECK;
 
 #endif

@@ -1,12 +1,12 @@
-/* libsvm.c - "LABEL [qid:N] ID:VALUE ID:VALUE ... [# comment]", an example a
- * line.  Ids are taken as they stand: those of a file that counts from 1
- * leave feature 0 unused. */
+/* libsvm.c - "LABEL [qid:N] ID:VALUE ID:VALUE ... [# comment]", one example per
+ * line.  Ids are used unchanged: a file that counts from 1 leaves feature 0
+ * unused. */
 #include "data/sparse/formats/format.h"
 #include "data/sparse/formats/text.h"
 
 #include <string.h>
 
-/* "1:1 " - a non-zero takes at least this much of a line. */
+/* "1:1 " - the least bytes of a non-zero. */
 #define LEAST_BYTES 4
 
 typedef struct libsvm_line {
@@ -51,7 +51,7 @@ static pl_status parse_label(libsvm_line *line, const char **at)
     return PL_OK;
 }
 
-/* "qid:7": of ranking, has no use here. */
+/* "qid:7": for ranking; ignored. */
 static pl_status skip_qid(libsvm_line *line, const char **at)
 {
     uint64_t qid;
@@ -173,7 +173,7 @@ static pl_status decode(pl_decode *decode, pl_sparse_rows *rows)
     libsvm_line line = { decode, &text, rows, pl_sparse_rows_ids(rows),
                          rows->count };
     int64_t most = (text.end - text.begin) / LEAST_BYTES + 1;
-    /* One more row than were counted: the one that tells of a change. */
+    /* One more row than counted, to detect a change of the file. */
     pl_status status = pl_sparse_rows_reserve(
         rows, rows->count + decode->block->rows + 1, line.ids + most);
     if (status == PL_OK)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #define LINE_BYTES 65536
-#define PAIR_BYTES 48 /* the most that " ID:VALUE" takes */
+#define PAIR_BYTES 48 /* the most for " ID:VALUE" */
 
 typedef struct libsvm_writer {
     pl_sparse_writer base;
@@ -49,7 +49,7 @@ static pl_status put_pair(libsvm_writer *writer, uint64_t id, float value)
     line[writer->used++] = ':';
     if (value == 1)
         line[writer->used++] = '1';
-    else /* nine digits give back every float */
+    else /* nine digits restore every float */
         writer->used +=
             (size_t)snprintf(line + writer->used, LINE_BYTES - writer->used,
                              "%.9g", (double)value);

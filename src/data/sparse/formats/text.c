@@ -1,6 +1,6 @@
-/* text.c - what the text formats share: cutting a file into blocks of whole
- * lines, naming line and column of an error, and a fast decimal parser that
- * falls back to strtod where it could round differently. */
+/* text.c - shared code of the text formats: dividing a file into blocks of
+ * whole lines, naming line and column of an error, and a fast decimal parser
+ * that falls back to strtod when it could round differently. */
 #include "data/sparse/formats/text.h"
 
 #include "base/mem.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define WORD_MOST 24
-#define REAL_MOST 128 /* characters of a number the slow way reads */
+#define REAL_MOST 128 /* characters of a number on the slow path */
 
 pl_status pl_text_init(pl_text *text, const pl_decode *decode)
 {
@@ -80,7 +80,7 @@ pl_status pl_text_count(const pl_decode *decode, int64_t *rows)
     return PL_OK;
 }
 
-/* Lines before byte `offset` of a file, and where the last one begins. */
+/* Lines before byte `offset` of a file, and the start of the last one. */
 static int64_t lines_before(const pl_sparse_file *file, uint64_t offset,
                             uint64_t *begin)
 {
@@ -148,7 +148,7 @@ const char *pl_text_real_slow(const char *at, double *out)
     return end == copy || !isfinite(*out) ? NULL : at + (end - copy);
 }
 
-/* Clinger's fast way: a mantissa below 2^53 and a small power of ten give the
+/* Clinger's fast path: a mantissa below 2^53 and a small power of ten give the
  * nearest double by one multiplication or division. */
 const char *pl_text_real(const char *at, double *out)
 {

@@ -1,8 +1,8 @@
-/* text.h - what the text formats share: lines, places, numbers.
+/* text.h - shared code of the text formats: lines, places, numbers.
  *
  * A block of text is whole lines, the last one ended by '\n' too, followed by
- * PL_TEXT_PAD bytes that may be read: so a parser meets '\n' before the end
- * and may look eight bytes ahead.
+ * PL_TEXT_PAD bytes that may be read: so a parser finds '\n' before the end and
+ * may read eight bytes ahead.
  *
  * Threads: any; a pl_text belongs to one. */
 #ifndef PL_DATA_SPARSE_FORMATS_TEXT_H
@@ -14,14 +14,14 @@
 
 typedef struct pl_text {
     const char *begin, *end;
-    char *copy; /* where the file's end is too near */
+    char *copy; /* when the file's end is too near */
 } pl_text;
 
 pl_status pl_text_init(pl_text *text, const pl_decode *decode) PL_MUST_CHECK;
 void pl_text_close(pl_text *text);
 
-/* pl_sparse_format.split and .count of formats with an example a line; lines
- * that are empty or begin with # hold none. */
+/* pl_sparse_format.split and .count of formats with one example per line; empty
+ * lines and those that begin with # have none. */
 pl_status pl_text_split(pl_sparse_blocks *blocks, const pl_decode *decode,
                         int32_t index, uint64_t target) PL_MUST_CHECK;
 pl_status pl_text_count(const pl_decode *decode, int64_t *rows) PL_MUST_CHECK;
@@ -30,12 +30,12 @@ pl_status pl_text_count(const pl_decode *decode, int64_t *rows) PL_MUST_CHECK;
 pl_status pl_text_fail(const pl_decode *decode, const pl_text *text,
                        const char *at, const char *format, ...) PL_PRINTF(4, 5);
 
-/* What stands there, for a message: up to the next blank, at most 24
- * characters, anything odd as '?'. */
+/* The text at `at`, for a message: up to the next blank, at most 24 characters,
+ * unusual characters as '?'. */
 const char *pl_text_word(const char *at, char word[32]);
 
-/* The text of a number that the fast way cannot read; NULL when it is none.
- * Otherwise the end of it. */
+/* Read a number that the fast path cannot; returns its end, NULL when it is not
+ * a number. */
 const char *pl_text_real_slow(const char *at, double *out);
 
 static inline const char *pl_text_line_end(const char *at)
@@ -52,8 +52,8 @@ static inline const char *pl_text_skip_blanks(const char *at)
     return at;
 }
 
-/* Digits among the next eight bytes, from the first on; *digits gets the
- * bytes less '0'. */
+/* Digits among the next eight bytes, from the first on; *digits gets the bytes
+ * minus '0'. */
 static inline unsigned pl_text_digits(const char *at, uint64_t *digits)
 {
     uint64_t word;

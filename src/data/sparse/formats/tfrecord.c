@@ -16,9 +16,9 @@ typedef struct record {
     uint64_t bytes;
 } record;
 
-/* The frame at `offset` of the file, of which `left` bytes are at `at`; its
- * record is inside them, its length right.  The head is copied: what was
- * checked is what is used. */
+/* The frame at `offset` of the file, with `left` bytes at `at`; checks that its
+ * length is right and its record within them.  The head is copied, so that the
+ * checked bytes are the ones used. */
 static pl_status read_frame(const pl_sparse_file *file, uint64_t offset,
                             const uint8_t *at, uint64_t left, record *out)
 {
@@ -59,8 +59,7 @@ static bool plain(const uint8_t *data, size_t bytes)
            pl_tfrecord_sum(data, 8) == pl_get_u32(data + 8);
 }
 
-/* Behind a broken length no record can be found: the rest is one bad
- * example. */
+/* After a broken length no record can be found: the rest is one bad example. */
 static pl_status split(pl_sparse_blocks *blocks, const pl_decode *decode,
                        int32_t index, uint64_t target)
 {
@@ -161,8 +160,8 @@ static pl_status read_ids(pl_decode *decode, const pl_tf_list *list,
     return PL_OK;
 }
 
-/* `count` values from `used` on; without the feature all are 1, and values
- * are filled in only once there are others. */
+/* `count` values from `used` on; without the feature all are 1, and the array
+ * is filled only once there are others. */
 static pl_status read_values(const pl_tf_list *list, pl_sparse_rows *rows,
                              int64_t used, size_t count)
 {
@@ -191,7 +190,7 @@ static pl_status read_values(const pl_tf_list *list, pl_sparse_rows *rows,
     return PL_OK;
 }
 
-/* One record to one row behind those there are; room was made. */
+/* Append one record as a row; room was reserved. */
 static pl_status read_record(pl_decode *decode, const record *r,
                              pl_tf_list lists[LISTS], pl_sparse_rows *rows)
 {
@@ -220,7 +219,7 @@ static pl_status decode(pl_decode *decode, pl_sparse_rows *rows)
         [INDEX] = list_of(opts->index_feature, PL_TFRECORD_INDEX),
         [VALUE] = list_of(opts->value_feature, PL_TFRECORD_VALUE),
     };
-    /* An id takes a byte at least, a value four. */
+    /* An id takes at least one byte, a value four. */
     int64_t before = rows->count;
     PL_TRY(pl_sparse_rows_reserve(rows, before + block->rows + 1,
                                   pl_sparse_rows_ids(rows) +
@@ -232,7 +231,7 @@ static pl_status decode(pl_decode *decode, pl_sparse_rows *rows)
             read_frame(decode->file, at, decode->data + (at - block->offset),
                        end - at, &r);
         if (status != PL_OK)
-            return pl_decode_pass(decode, status); /* as split has it */
+            return pl_decode_pass(decode, status); /* as counted by split */
         status = read_record(decode, &r, lists, rows);
         if (status != PL_OK) {
             status = pl_context(status, "%s: record at byte %llu",

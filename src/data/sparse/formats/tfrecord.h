@@ -4,7 +4,7 @@
 #ifndef PL_DATA_SPARSE_FORMATS_TFRECORD_H
 #define PL_DATA_SPARSE_FORMATS_TFRECORD_H
 
-/* What --label-feature and its like say by default. */
+/* The defaults of --label-feature and similar flags. */
 #define PL_TFRECORD_LABEL "label"
 #define PL_TFRECORD_INDEX "index"
 #define PL_TFRECORD_VALUE "value"

@@ -8,7 +8,7 @@
 
 typedef struct tfrecord_writer {
     pl_sparse_writer base;
-    uint8_t *record; /* with its frame */
+    uint8_t *record; /* including its frame */
     size_t room;
 } tfrecord_writer;
 

@@ -1,6 +1,5 @@
-/* writer.c - finds the format that a target names, and puts the bytes the
- * format makes into the file, through a compressor where the file's name asks
- * for one. */
+/* writer.c - finds the format that a target names, and writes the format's
+ * bytes to the file, compressed when the file's name says so. */
 #include "data/sparse/formats/writer.h"
 
 #include "base/buffer.h"

@@ -2,7 +2,7 @@
  * a writer.
  *
  * A file appears under its name when it is complete.  One whose name ends in
- * .gz or .zst is compressed, as its readers find out by its first bytes.
+ * .gz or .zst is compressed; readers detect that by its first bytes.
  *
  * Threads: a writer belongs to one. */
 #ifndef PL_DATA_SPARSE_FORMATS_WRITER_H
@@ -16,7 +16,7 @@
 typedef struct pl_sparse_writer pl_sparse_writer;
 
 typedef struct pl_sparse_writer_ops {
-    size_t bytes; /* of the writer's own struct, which begins with the base */
+    size_t bytes; /* of the writer's struct, which begins with the base */
     bool mapped;  /* read in place: cannot be compressed */
     /* Optional. */
     pl_status (*open)(pl_sparse_writer *writer);
@@ -33,8 +33,8 @@ struct pl_sparse_writer {
     uint64_t offset;   /* bytes put so far, before compression */
 };
 
-/* PL_USAGE when `target` is not FORMAT:FILE with a format that is written, or
- * FILE is to be compressed and the format cannot be. */
+/* PL_USAGE when `target` is not FORMAT:FILE with a format that can be written,
+ * or FILE would be compressed and the format cannot be. */
 pl_status pl_sparse_writer_check(const char *target) PL_MUST_CHECK;
 pl_status pl_sparse_writer_new(pl_sparse_writer **out, const char *target,
                                const pl_source_opts *opts) PL_MUST_CHECK;
@@ -47,7 +47,7 @@ pl_status pl_sparse_writer_finish(pl_sparse_writer *writer) PL_MUST_CHECK;
 /* Bytes of the finished file. */
 uint64_t pl_sparse_writer_size(const pl_sparse_writer *writer);
 
-/* For the formats: bytes to the file. */
+/* For the formats: write bytes to the file. */
 pl_status pl_sparse_writer_bytes(pl_sparse_writer *writer, const void *data,
                                  size_t bytes) PL_MUST_CHECK;
 
