@@ -6,10 +6,10 @@
  *     +------------- rolled back ------------+-------------+
  *
  * EMPTY: no parameters; pushes are refused.  INITIALIZED: has parameters, which
- * server 0 hands out once it is READY, that is, once the chief has pulled them.
- * STOPPING: server 0 applies no further gradient, and the others only those
- * that server 0 has applied; FAILED is STOPPING with a reason.  FINISHED: the
- * server may end.
+ * server 0 hands out once it is READY, that is, once the chief has sent a
+ * further request.  STOPPING: server 0 applies no further gradient, and the
+ * others only those that server 0 has applied; FAILED is STOPPING with a
+ * reason.  FINISHED: the server may end.
  *
  * Invariants, which the tests and the simulator name (the files of the core
  * have their own: J members.c, R request.c, L watch.c, K save.c, D deal.c):

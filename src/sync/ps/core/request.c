@@ -230,9 +230,9 @@ static void begin_pause(pl_ps_core *core, pl_member *member)
     pl_core_release(core);
 }
 
-/* The chief pulls when all servers have parameters.  Before that no task gets
- * any: a chief that restarts in between sends them again, perhaps different
- * ones. */
+/* The chief sends other requests only when all servers have parameters.  Before
+ * that no task gets any: a chief that restarts in between sends them again,
+ * perhaps different ones. */
 static void note_ready(pl_ps_core *core, const pl_member *member,
                        pl_ps_request_kind kind)
 {
