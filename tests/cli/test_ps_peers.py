@@ -130,8 +130,8 @@ def test_a_server_of_another_version_is_named(cli, hand):
 
 
 class Echo(threading.Thread):
-    """Stands between workers and a server, and sends some of what workers say
-    again: at once, later, and as somebody else."""
+    """A relay between workers and a server that repeats some messages of the
+    workers: at once, later, and over another connection."""
 
     def __init__(self, server):
         super().__init__(daemon=True)
@@ -169,7 +169,7 @@ class Echo(threading.Thread):
         if self.random.random() < 0.3:
             wire.send(target, *self.random.choice(old))
             self.replayed += 1
-        if self.random.random() < 0.02:
+        if self.random.random() < 0.02 and parts[0][6] != wire.JOIN:
             with self.lock:  # both workers' messages go there
                 wire.send(self.stranger, *parts)
             self.forged += 1

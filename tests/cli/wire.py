@@ -12,6 +12,7 @@ import struct
 BYTES = 72  # of every message of the handshake
 NONE, PROOF, ENCRYPTED = range(3)
 VERSION = 2  # of the protocol: PL_FRAME_VERSION
+JOIN = 1  # a kind of frame
 ROLES = {"worker": 1, "ps": 2, "evaluator": 3}
 
 

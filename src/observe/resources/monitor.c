@@ -45,9 +45,9 @@
 struct pl_monitor {
     pl_monitor_opts opts;
     int sent, received, step, tests, memory, processor; /* tags */
-    double memory_mb;   /* that was recorded last */
-    uint64_t own_ticks; /* of this process, as of own_s */
-    double own_s;       /* 0: no sample yet */
+    double memory_mb; /* that was recorded last */
+    int64_t own_ns;   /* processor time of this process, as of own_s */
+    double own_s;     /* 0: no sample yet */
     char host[256];
     char *folder;
     pl_tasks *tasks;
@@ -211,18 +211,18 @@ static void record_memory(pl_monitor *monitor, const pl_process *own)
     record(monitor, monitor->memory, mb);
 }
 
-/* Since the point before, unless that is too short for the kernel's ticks. */
-static void record_processor(pl_monitor *monitor, const pl_process *own)
+/* Since the point before, unless that is too short. */
+static void record_processor(pl_monitor *monitor)
 {
+    int64_t used = pl_clock_processor_ns();
     double now = (double)pl_clock_now_ns(pl_clock_real()) * 1e-9;
     double passed = now - monitor->own_s;
     bool first = monitor->own_s == 0;
     if (!first && passed < PL_USAGE_LEAST_S)
         return;
-    double used_s =
-        (double)(own->ticks - monitor->own_ticks) / pl_proc_ticks_per_s();
+    double used_s = (double)(used - monitor->own_ns) * 1e-9;
     monitor->own_s = now;
-    monitor->own_ticks = own->ticks;
+    monitor->own_ns = used;
     if (!first)
         record(monitor, monitor->processor, 100 * used_s / passed);
 }
@@ -234,7 +234,7 @@ static void record_own(pl_monitor *monitor)
     if (!pl_process_read(&own, PL_PROC, getpid()))
         return;
     record_memory(monitor, &own);
-    record_processor(monitor, &own);
+    record_processor(monitor);
 }
 
 static void sample(pl_monitor *monitor)

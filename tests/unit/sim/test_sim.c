@@ -105,6 +105,10 @@ static void sim_seeds_that_broke_one_are_good(void **state)
          * of its predecessor; all checkpoints damaged one after another. */
         2014652,
         2001169,
+        /* A chief that was cut off after its goodbye rejoined when the other
+         * worker had ended, and a lost server rolled the job back to its end.
+         */
+        91892,
     };
     static const uint64_t by_hand[] = {
         46693,

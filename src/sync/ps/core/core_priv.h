@@ -51,7 +51,8 @@ typedef struct pl_member {
     pl_peer peer;
     pl_liveness life;
     int64_t lost_ns;
-    bool gone; /* lost and will not rejoin, says the supervisor */
+    bool gone;      /* lost and will not rejoin, says the supervisor */
+    bool dismissed; /* its goodbye was answered: the process has ended */
     char where[PL_MEMBER_TEXT]; /* "host, process 123" */
     int64_t started_ms;         /* that process, since boot there */
     char boot[PL_BOOT_ID];

@@ -22,7 +22,8 @@
  *       rolled back immediately or, if the chief has left, as soon as a chief
  *       is back.
  *   J6  The goodbye of a worker other than the chief is answered only when the
- *       chief is done: until then it may be needed again. */
+ *       chief is done: until then it may be needed again.  A rollback to the
+ *       end after that does not need it. */
 #include "sync/ps/core/core_priv.h"
 #include "sync/ps/modes/mode.h"
 
@@ -409,7 +410,7 @@ static void take_in(pl_ps_core *core, pl_member *member,
         core->rejoins += returns;
         if (returns)
             pl_core_lose_residuals(core);
-        member->gone = false;
+        member->gone = member->dismissed = false;
         note_place(member, join);
         pl_log(PL_LOG_INFO, "%s joined (%s)", pl_core_name(core, member, name),
                member->where);
@@ -588,8 +589,10 @@ void pl_core_answer_goodbyes(pl_ps_core *core)
                                               : false;
         if (member->state == PL_MEMBER_LEFT &&
             member->stage == PL_STAGE_WAITING &&
-            member->request.kind == PL_REQUEST_BYE && !waits)
+            member->request.kind == PL_REQUEST_BYE && !waits) {
+            member->dismissed = true;
             pl_core_answer(core, member, 0);
+        }
     }
 }
 

@@ -129,6 +129,21 @@ static void send_away(pl_ps_core *core, const pl_member *server)
     }
 }
 
+/* Whether the job was rolled back to its end after this worker had been
+ * dismissed: no remaining step needs it. */
+static bool did_its_part(const pl_ps_core *core, const pl_member *member)
+{
+    return member->dismissed && pl_core_is_worker(core, member) &&
+           member != core->members && core->ready && core->opts.end_step > 0 &&
+           core->step >= core->opts.end_step;
+}
+
+static void leave(pl_ps_core *core, pl_member *member)
+{
+    pl_core_set_state(core, member, PL_MEMBER_LEFT);
+    pl_core_release(core);
+}
+
 static void watch_lost(pl_ps_core *core, pl_member *member)
 {
     int64_t gone = core->now_ns - member->lost_ns;
@@ -143,12 +158,15 @@ static void watch_lost(pl_ps_core *core, pl_member *member)
                !pl_core_counts(core, member)) {
         return; /* only the chief has anything left to do */
     }
+    if (did_its_part(core, member)) {
+        leave(core, member);
+        return;
+    }
     if (gone <= core->opts.rejoin_ms * MS && !member->gone)
         return;
     if (core->opts.on_loss == PL_ON_LOSS_CONTINUE && member != core->members &&
         pl_core_is_worker(core, member)) {
-        pl_core_set_state(core, member, PL_MEMBER_LEFT);
-        pl_core_release(core);
+        leave(core, member);
         return;
     }
     char task[PL_MEMBER_TEXT + 80], text[PL_LOSS_TEXT];
