@@ -1,5 +1,5 @@
-/* What the workers report, and what the reports of a job add up to: its time is
- * the slowest worker's, and one wrong entry makes the whole result wrong. */
+/* The workers' reports and their total for the job: its time is that of the
+ * slowest worker, and one wrong entry makes the whole result wrong. */
 #include "matmul/report.h"
 
 #include "base/mem.h"
