@@ -24,19 +24,25 @@ static const pl_param params[] = {
       .offset = FIELD(mean),
       .help =
           "combine runs that differ only in the seed into one row: mean and "
-          "spread" },
+          "spread",
+      .why = "Use it for sweeps with --repeat, to see whether a difference is "
+             "larger than the spread between seeds." },
     { .name = "json",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(json),
       .help =
           "print one line of JSON: a list with one object per run, with the "
-          "names of --csv" },
+          "names of --csv",
+      .why = "For programs: numbers are plain, shares are fractions, and a "
+             "flag that was not set is null." },
     { .name = "csv",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(csv),
       .help =
           "print CSV: flags as columns flag.NAME, then the results and what "
-          "the tasks did" },
+          "the tasks did",
+      .why = "For spreadsheets and data frames: all columns are in one table, "
+             "even those that do not fit on a terminal." },
 };
 
 static pl_status print_json(const pl_table *table)

@@ -64,13 +64,18 @@ static const pl_param params[] = {
       .traits = PL_PARAM_COMMON,
       .help =
           "digits, get: folder for the files, created if missing (default of "
-          "get: mnist)" },
+          "get: mnist)",
+      .why = "Files of the same names are replaced by `digits`; `get` keeps "
+             "those that are complete and correct, so it can be repeated." },
     { .name = "from",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(from),
       .value = "URL",
       .needs = "verb=get",
-      .help = "get: address of the files (default: public mirrors)" },
+      .help = "get: address of the files (default: public mirrors)",
+      .why = "For a mirror in your own network, or when the public ones cannot "
+             "be reached. Every file is verified by its checksum, wherever it "
+             "comes from." },
     { .name = "timeout",
       .kind = PL_PARAM_INT,
       .offset = FIELD(timeout),
@@ -79,7 +84,9 @@ static const pl_param params[] = {
       .most = 86400,
       .value = "S",
       .needs = "verb=get",
-      .help = "get: seconds after which the download fails" },
+      .help = "get: seconds after which the download fails",
+      .why = "Raise it for slow connections. The bytes received so far are "
+             "kept, and the same command continues." },
     { .name = "threads",
       .kind = PL_PARAM_INT,
       .offset = FIELD(threads),
@@ -87,7 +94,9 @@ static const pl_param params[] = {
       .most = 1024,
       .needs = "verb!=get",
       .traits = PL_PARAM_COMMON,
-      .help = "threads that generate or decode examples (default: the cores)" },
+      .help = "threads that generate or decode examples (default: the cores)",
+      .why = "Lower it to leave cores to other processes. The result does not "
+             "depend on it." },
     { .name = "examples",
       .kind = PL_PARAM_INT,
       .offset = FIELD(examples),
@@ -95,7 +104,9 @@ static const pl_param params[] = {
       .most = 1e9,
       .needs = PASS ", data=synthetic-sparse",
       .traits = PL_PARAM_COMMON,
-      .help = "synthetic-sparse: number of examples (default: 200,000)" },
+      .help = "synthetic-sparse: number of examples (default: 200,000)",
+      .why = "Give as many as your own data will have, to measure speed and "
+             "size before it is available." },
     { .name = "features",
       .kind = PL_PARAM_INT,
       .offset = FIELD(features),
@@ -103,7 +114,10 @@ static const pl_param params[] = {
       .most = 9e15,
       .needs = PASS,
       .traits = PL_PARAM_COMMON,
-      .help = "number of features, with ids from 0 to N-1 (default: any)" },
+      .help = "number of features, with ids from 0 to N-1 (default: any)",
+      .why = "Larger ids are then refused, which finds damaged data early. For "
+             "criteo, categories are hashed to this many features (default: "
+             "16777216); train with the same number." },
     { .name = "skip-bad",
       .kind = PL_PARAM_INT,
       .offset = FIELD(skip_bad),
@@ -111,7 +125,10 @@ static const pl_param params[] = {
       .most = 1e15,
       .needs = PASS ", source=files|images",
       .traits = PL_PARAM_COMMON,
-      .help = "skip up to N malformed examples" },
+      .help = "skip up to N malformed examples",
+      .why = "Malformed lines usually mean the wrong format, so by default the "
+             "first one is an error that names it. With `stats` a large N "
+             "counts how many there are." },
     { .name = "unpack-ratio",
       .kind = PL_PARAM_INT,
       .offset = FIELD(unpack_ratio),
@@ -120,7 +137,10 @@ static const pl_param params[] = {
       .most = 1e6,
       .needs = PASS ", source=files|csv",
       .help = "refuse gzip or zstd data that unpacks to more than N times its "
-              "size and more than 64 MB" },
+              "size and more than 64 MB",
+      .why = "Protects memory and disk from a damaged or malicious file, since "
+             "the formats do not state how large the unpacked data is. Raise "
+             "it for trusted files that compress unusually well." },
     { .name = "renumber",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(renumber),
@@ -128,28 +148,39 @@ static const pl_param params[] = {
       .needs = "verb=convert",
       .traits = PL_PARAM_COMMON,
       .help = "convert to cache: renumber ids by frequency, or as in the file "
-              "MAP if it exists" },
+              "MAP if it exists",
+      .why = "Frequent features then lie together in memory, which makes "
+             "--hogwild and large tables faster. Convert test data with the "
+             "same MAP; features that are not in it are left out." },
     { .name = "label-feature",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(label_feature),
       .fallback = "label",
       .value = "NAME",
       .needs = PASS ", data=tfrecord",
-      .help = "tfrecord: name of the feature that holds the label" },
+      .help = "tfrecord: name of the feature that holds the label",
+      .why = "Give it when the program that wrote the records chose another "
+             "name, such as --label-feature clicked." },
     { .name = "index-feature",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(index_feature),
       .fallback = "index",
       .value = "NAME",
       .needs = PASS ", data=tfrecord",
-      .help = "tfrecord: name of the feature that holds the ids" },
+      .help = "tfrecord: name of the feature that holds the ids",
+      .why = "Give it when the program that wrote the records chose another "
+             "name, such as --index-feature ids. The feature must be a list of "
+             "integers from 0." },
     { .name = "value-feature",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(value_feature),
       .fallback = "value",
       .value = "NAME",
       .needs = PASS ", data=tfrecord",
-      .help = "tfrecord: name of the feature that holds the values" },
+      .help = "tfrecord: name of the feature that holds the values",
+      .why = "Give it when the program that wrote the records chose another "
+             "name, such as --value-feature weights. Without this feature all "
+             "values are 1." },
     { .name = "integers",
       .kind = PL_PARAM_CHOICE,
       .offset = FIELD(integers),
@@ -157,7 +188,11 @@ static const pl_param params[] = {
       .choices = "log|bucket",
       .needs = PASS ", data=criteo",
       .help = "criteo: log: an integer's logarithm is its value; bucket: the "
-              "logarithm selects a feature" },
+              "logarithm selects a feature",
+      .why = "`log` learns one weight for each of the 13 integer columns. "
+             "`bucket` learns one for each range of an integer, so its effect "
+             "need not grow with it, and hashes them to the features of the "
+             "categories. Convert training and test data in the same way." },
     { .name = "split",
       .kind = PL_PARAM_CHOICE,
       .offset = FIELD(split),
@@ -165,14 +200,18 @@ static const pl_param params[] = {
       .choices = "train|test",
       .needs = PASS,
       .traits = PL_PARAM_COMMON,
-      .help = "dense data: part of the source to use" },
+      .help = "dense data: part of the source to use",
+      .why = "Sources such as digits and MNIST have two parts: convert each of "
+             "them by a command of its own, the second with --split test." },
     { .name = "picture",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(picture),
       .value = "FILE",
       .needs = "verb=stats",
       .traits = PL_PARAM_COMMON,
-      .help = "images: draw some of each class into a PNG file" },
+      .help = "images: draw some of each class into a PNG file",
+      .why = "A look at the data finds swapped labels, inverted colors and "
+             "channels in the wrong place. Example: --picture some.png." },
     { .name = "image-feature",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(image_feature),
@@ -180,33 +219,49 @@ static const pl_param params[] = {
       .needs = PASS ", data=tfrecord",
       .help =
           "tfrecord: name of the feature that holds the pixels or numbers of "
-          "a dense example" },
+          "a dense example",
+      .why = "Give it when none of the usual names is used, and always for "
+             "compressed record files, which are not inspected beforehand. "
+             "Example: --image-feature pixels." },
     { .name = "example-shape",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(example_shape),
       .value = "LIST",
       .needs = PASS,
-      .help = "dense data: shape of an example, such as 28,28 or 3,32,32" },
+      .help = "dense data: shape of an example, such as 28,28 or 3,32,32",
+      .why = "Needed to write rows of a table as images, or to draw them with "
+             "--picture. The sizes must multiply to the number of values of an "
+             "example." },
     { .name = "channels",
       .kind = PL_PARAM_CHOICE,
       .offset = FIELD(channels),
       .fallback = "auto",
       .choices = "auto|first|last",
       .needs = PASS ", data=npy|npz|idx|tfrecord",
-      .help = "arrays: position of an image's channels" },
+      .help = "arrays: position of an image's channels",
+      .why = "Give `last` for [height, width, channels] with more than four "
+             "channels, and `first` for [channels, height, width] with at most "
+             "four columns. Images with channels last are copied to memory in "
+             "the other order." },
     { .name = "image-size",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(image_size),
       .value = "WxH",
       .needs = PASS ", data=images|tfrecord",
-      .help = "images: resize all to this size" },
+      .help = "images: resize all to this size",
+      .why = "Convert once to the size that you will train with: the result is "
+             "smaller and opens faster. The proportions are not kept. By "
+             "default all images must have the size of the first." },
     { .name = "colors",
       .kind = PL_PARAM_CHOICE,
       .offset = FIELD(colors),
       .fallback = "auto",
       .choices = "auto|gray|rgb",
       .needs = PASS ", data=images|tfrecord",
-      .help = "images: color channels" },
+      .help = "images: color channels",
+      .why =
+          "Use gray if color does not matter, which is a third of the data, "
+          "or rgb if the first image happens to be gray and others are not." },
     { .name = "labels",
       .kind = PL_PARAM_CHOICE,
       .offset = FIELD(labels),
@@ -215,57 +270,81 @@ static const pl_param params[] = {
       .needs = PASS ", data=npy|npz|csv",
       .traits = PL_PARAM_COMMON,
       .help = "arrays and tables: whether labels are classes, or numbers to "
-              "predict" },
+              "predict",
+      .why = "Give `numbers` for prices, temperatures and the like, which you "
+             "will train with --loss squared-error or huber. Classes are "
+             "integers from 0." },
     { .name = "label-column",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(label_column),
       .value = "NAME",
       .needs = PASS ", data=csv",
       .traits = PL_PARAM_COMMON,
-      .help = "csv: label column, by name or by number from 1" },
+      .help = "csv: label column, by name or by number from 1",
+      .why = "Give it when the label has another name, or when the file has no "
+             "header: --label-column 1 is the first column." },
     { .name = "categories",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(categories),
       .value = "LIST",
       .needs = PASS ", data=csv",
       .traits = PL_PARAM_COMMON,
-      .help = "csv: text columns" },
+      .help = "csv: text columns",
+      .why =
+          "A label column becomes classes, a feature column one input for "
+          "each of its values, at most 65536; so leave out names and "
+          "identifiers (--ignore-columns). Example: --categories color,city." },
     { .name = "ignore-columns",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(ignore_columns),
       .value = "LIST",
       .needs = PASS ", data=csv",
-      .help = "csv: columns to ignore" },
+      .help = "csv: columns to ignore",
+      .why = "For columns that must not influence the answer, such as row "
+             "numbers, or that are text with too many values for --categories. "
+             "Example: --ignore-columns id,2." },
     { .name = "delimiter",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(delimiter),
       .value = "C",
       .needs = PASS ", data=csv",
-      .help = "csv: delimiter between cells, a character or tab" },
+      .help = "csv: delimiter between cells, a character or tab",
+      .why = "Give it when the first line misleads the detection, as a header "
+             "with commas in its names does. Example: --delimiter tab." },
     { .name = "header",
       .kind = PL_PARAM_CHOICE,
       .offset = FIELD(header),
       .fallback = "auto",
       .choices = "auto|yes|no",
       .needs = PASS ", data=csv",
-      .help = "csv: whether the first line names the columns" },
+      .help = "csv: whether the first line names the columns",
+      .why = "The detection expects a text above a number, or no number at all "
+             "in the first line. Give `yes` if all names are numbers, such as "
+             "years, and `no` if a table without names consists of text, or "
+             "begins with a text above a number." },
     { .name = "cache",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(cache),
       .value = "DIR",
       .needs = PASS ", source=files|csv|images",
-      .help = "folder for unpacked data (default: ~/.cache/paceline)" },
+      .help = "folder for unpacked data (default: ~/.cache/paceline)",
+      .why = "Put it on a fast local disk with room for the unpacked data. "
+             "Several processes may use one folder at the same time." },
     { .name = "json",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(json),
       .needs = "verb=stats",
       .traits = PL_PARAM_COMMON,
-      .help = "stats: print one line of JSON" },
+      .help = "stats: print one line of JSON",
+      .why = "For scripts that check data before a training: it has the same "
+             "counts as the text." },
     { .name = "quiet",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(quiet),
       .traits = PL_PARAM_COMMON,
-      .help = "no progress" },
+      .help = "no progress",
+      .why = "For scripts and scheduled jobs; results, warnings and errors are "
+             "still printed." },
 };
 
 static const pl_param_term terms[] = {

@@ -22,33 +22,48 @@ static const pl_param params[] = {
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(launch.hosts),
       .value = "A,B,C",
-      .help = "hosts to check, named as for ssh (default: this one)" },
+      .help = "hosts to check, named as for ssh (default: this one)",
+      .why = "Names must be those that you will give to launch. Links are "
+             "measured one after the other, so the time grows with the square "
+             "of the number of hosts." },
     { .name = "cluster",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(launch.cluster),
       .value = "FILE",
-      .help = "check the hosts and ports of this cluster file" },
+      .help = "check the hosts and ports of this cluster file",
+      .why = "Use it before you start tasks by hand: it also tries to listen "
+             "on the ports of the file." },
     { .name = "deploy",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(launch.deploy),
       .value = "NAME",
       .needs = "cluster",
-      .help = "entry of --cluster to use, if it has several" },
+      .help = "entry of --cluster to use, if it has several",
+      .why = "A file may describe several clusters, such as {\"test\": {...}, "
+             "\"lab\": {...}}; with only one, leave the flag out. Example: "
+             "--deploy lab." },
     { .name = "ssh",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(launch.ssh),
       .fallback = "ssh",
       .value = "COMMAND",
-      .help = "command to reach a host, such as \"ssh -p 2222\"" },
+      .help = "command to reach a host, such as \"ssh -p 2222\"",
+      .why = "Use it for another port, user or key, such as \"ssh -p 2222 -i "
+             "key\". It must reach each host without asking for a password." },
     { .name = "program",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(launch.program),
       .value = "FILE",
-      .help = "path of paceline on the hosts (default: that of this program)" },
+      .help = "path of paceline on the hosts (default: that of this program)",
+      .why = "For hosts where paceline is installed at another path, such as "
+             "/opt/paceline/bin/paceline. It must be the same version on all "
+             "of them; if it is not installed there, use --copy." },
     { .name = "copy",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(launch.copy),
-      .help = "copy this program to the hosts first" },
+      .help = "copy this program to the hosts first",
+      .why = "For hosts that do not have paceline yet: it is copied to "
+             "~/.cache/paceline/bin, where launch --copy will find it." },
     { .name = "seconds",
       .kind = PL_PARAM_REAL,
       .offset = FIELD(seconds),
@@ -56,11 +71,17 @@ static const pl_param params[] = {
       .least = 0.1,
       .most = 30,
       .value = "S",
-      .help = "seconds to measure each link between two hosts" },
+      .help = "seconds to measure each link between two hosts",
+      .why = "Raise it to 5 or more if results vary between two checks, as on "
+             "a network that others use. Each link is measured for this time "
+             "in both directions." },
     { .name = "json",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(json),
-      .help = "print the findings as one JSON object" },
+      .help = "print the findings as one JSON object",
+      .why = "For scripts that accept or reject hosts: `ok` is the verdict, "
+             "`lines` has the checks and `ways` the links. The exit status "
+             "says the same." },
 };
 
 static pl_status look_here(pl_diagnosis *d)

@@ -23,22 +23,34 @@ static const pl_param params[] = {
       .offset = offsetof(eval_options, data),
       .value = "SRC",
       .help = "test data (default: the run's test data; of a run with "
-              "--holdout what it held out)" },
+              "--holdout what it held out)",
+      .why = "Use it to test a trained model on new examples, such as "
+             "csv:march.csv. They must have the shape of the training data, "
+             "and are scaled and encoded in the same way." },
     { .name = "threads",
       .kind = PL_PARAM_INT,
       .offset = offsetof(eval_options, threads),
       .least = 1,
       .most = 1024,
-      .help = "compute threads (default: the cores)" },
+      .help = "compute threads (default: the cores)",
+      .why = "Lower it to leave cores to other processes, such as a training "
+             "that is still in progress. It changes only the time, except in "
+             "the last digits of layers that oneDNN computes." },
     { .name = "best",
       .kind = PL_PARAM_FLAG,
       .offset = offsetof(eval_options, best),
       .help = "use the checkpoint with the lowest test loss, kept by train "
-              "--keep-best" },
+              "--keep-best",
+      .why = "The newest checkpoint is used by default, which may already "
+             "overfit. It needs a run that was trained with --keep-best and "
+             "has tested at least once." },
     { .name = "json",
       .kind = PL_PARAM_FLAG,
       .offset = offsetof(eval_options, json),
-      .help = "print one line of JSON" },
+      .help = "print one line of JSON",
+      .why = "For scripts: besides the printed numbers it has the results of "
+             "each class, the confusion matrix and the checksum of the "
+             "parameters." },
 };
 
 /* What --json prints. */

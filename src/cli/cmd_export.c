@@ -19,13 +19,19 @@ static const pl_param params[] = {
       .fallback = "model.onnx",
       .traits = PL_PARAM_COMMON,
       .value = "FILE",
-      .help = "ONNX file to write (short: -o)" },
+      .help = "ONNX file to write (short: -o)",
+      .why = "Other programs, such as ONNX Runtime, read the file, and "
+             "`paceline train FILE` starts from its weights. Example: -o "
+             "lenet.onnx." },
     { .name = "best",
       .kind = PL_PARAM_FLAG,
       .offset = offsetof(export_options, best),
       .traits = PL_PARAM_COMMON,
       .help = "use the checkpoint with the lowest test loss, kept by train "
-              "--keep-best" },
+              "--keep-best",
+      .why = "The newest checkpoint is used by default, which may already "
+             "overfit. It needs a run that was trained with --keep-best and "
+             "has tested at least once." },
 };
 
 static pl_status export(const pl_app *app, const char *run,

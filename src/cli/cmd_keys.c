@@ -16,7 +16,11 @@ static const pl_param params[] = {
       .offset = offsetof(keys_options, out),
       .value = "FILE",
       .help = "key file to create (short: -o); an existing file is never "
-              "replaced" },
+              "replaced",
+      .why = "Copy the file to all machines of the job over a safe connection, "
+             "and give it to each task as --keys, or by PACELINE_KEYS. Make a "
+             "new one for each job; launch and jobs on one machine make their "
+             "own." },
 };
 
 static pl_status make_file(const char *path)

@@ -17,41 +17,63 @@ static const pl_param params[] = {
       .offset = FIELD(hosts),
       .value = "A,B,C",
       .help = "hosts to start tasks on, named as for ssh (inside a Slurm "
-              "allocation: its nodes)" },
+              "allocation: its nodes)",
+      .why = "Tasks are assigned to the hosts in turn, the chief and the first "
+             "server to the first host; without --workers each host gets one "
+             "worker. The tasks reach each other by these names, so each name "
+             "must mean the same host everywhere." },
     { .name = "cluster",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(cluster),
       .value = "FILE",
       .help =
           "JSON file with the tasks and their addresses, on whose hosts they "
-          "start" },
+          "start",
+      .why = "Use it instead of --hosts when you choose the host and the port "
+             "of each task yourself, as a firewall may require. "
+             "docs/cluster.md shows the file." },
     { .name = "deploy",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(deploy),
       .value = "NAME",
       .needs = "cluster",
-      .help = "entry of --cluster to use, if it has several" },
+      .help = "entry of --cluster to use, if it has several",
+      .why = "A file may describe several clusters, such as {\"test\": {...}, "
+             "\"lab\": {...}}; with only one, leave the flag out. Example: "
+             "--deploy lab." },
     { .name = "ssh",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(ssh),
       .fallback = "ssh",
       .value = "COMMAND",
-      .help = "command to reach a host, such as \"ssh -p 2222\"" },
+      .help = "command to reach a host, such as \"ssh -p 2222\"",
+      .why =
+          "Use it for another port, user or key, such as \"ssh -p 2222 -i "
+          "key\". It must reach each host without asking for a password. "
+          "Inside a Slurm allocation, without --hosts, srun is used instead." },
     { .name = "program",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(program),
       .value = "FILE",
-      .help = "path of paceline on the hosts (default: that of this program)" },
+      .help = "path of paceline on the hosts (default: that of this program)",
+      .why = "For hosts where paceline is installed at another path, such as "
+             "/opt/paceline/bin/paceline. It must be the same version on all "
+             "of them; if it is not installed there, use --copy." },
     { .name = "copy",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(copy),
       .help = "copy this program and the files of --data to the hosts first, "
-              "except files that they already have with the same checksum" },
+              "except files that they already have with the same checksum",
+      .why = "For hosts without paceline and without shared storage. The "
+             "program goes to ~/.cache/paceline/bin, data to the same paths as "
+             "here; later starts only compare checksums." },
     { .name = "agent",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(agent),
       .traits = PL_PARAM_INTERNAL,
-      .help = "set by launch itself, on the hosts" },
+      .help = "set by launch itself, on the hosts",
+      .why = "Not for use by hand: it reads its orders from the connection to "
+             "launch, and ends with it." },
 };
 
 #define COUNT (sizeof params / sizeof *params)

@@ -23,7 +23,10 @@ static const pl_param params[] = {
       .least = 1,
       .most = PL_MATMUL_N_MAX,
       .traits = PL_PARAM_COMMON,
-      .help = "rows and columns of the matrices" },
+      .help = "rows and columns of the matrices",
+      .why = "Work grows with the cube of N, memory and traffic with its "
+             "square: 4096 takes 64 MiB for each matrix. Double it until the "
+             "workers compute for some seconds." },
     { .name = "blocks",
       .kind = PL_PARAM_INT,
       .offset = FIELD(blocks),
@@ -32,7 +35,10 @@ static const pl_param params[] = {
       .most = PL_MATMUL_BLOCKS_MAX,
       .value = "B",
       .traits = PL_PARAM_COMMON,
-      .help = "divide each matrix into B x B blocks" },
+      .help = "divide each matrix into B x B blocks",
+      .why = "More blocks let computing overlap with sending, but each product "
+             "becomes smaller and less efficient. The default suits a few "
+             "workers." },
     { .name = "workers",
       .kind = PL_PARAM_INT,
       .offset = FIELD(workers),
@@ -40,15 +46,20 @@ static const pl_param params[] = {
       .most = PL_MATMUL_WORKERS_MAX,
       .value = "W",
       .traits = PL_PARAM_COMMON,
-      .help = "processes to start on this machine (default: 2)" },
+      .help = "processes to start on this machine (default: 2)",
+      .why = "Give the number of processes to compare; more than cores only "
+             "compete for the same processor. With --cluster or mpirun the "
+             "number is theirs." },
     { .name = "op",
       .kind = PL_PARAM_CHOICE,
       .offset = FIELD(op),
       .fallback = "product",
       .choices = "trace|product",
       .traits = PL_PARAM_COMMON,
-      .help =
-          "trace: the sum of the traces of A_ij A_ji; product: all of A B" },
+      .help = "trace: the sum of the traces of A_ij A_ji; product: all of A B",
+      .why = "`product` measures processors and network together. `trace` does "
+             "almost no work, so it shows the cost of moving blocks, which a "
+             "good --placement avoids." },
     { .name = "placement",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(placement),
@@ -57,20 +68,28 @@ static const pl_param params[] = {
       .traits = PL_PARAM_COMMON,
       .help = "worker that holds block (i, j), as a formula of i, j, W and B "
               "such as \"(i+j)%W\"; best: the formula that moves the least "
-              "data" },
+              "data",
+      .why = "Give a formula to see what a poor layout costs: the table "
+             "compares the bytes that both move. i is the row of a block, j "
+             "its column, W the number of workers and B that of blocks in a "
+             "row." },
     { .name = "threads",
       .kind = PL_PARAM_INT,
       .offset = FIELD(threads),
       .least = 1,
       .most = 1024,
       .traits = PL_PARAM_COMMON,
-      .help = "threads of each worker (default: its share of the cores)" },
+      .help = "threads of each worker (default: its share of the cores)",
+      .why = "Lower it to leave cores to other processes. The result is exact "
+             "with any number." },
     { .name = "seed",
       .kind = PL_PARAM_INT,
       .offset = FIELD(seed),
       .fallback = "1",
       .most = 1e15,
-      .help = "seed of the entries" },
+      .help = "seed of the entries",
+      .why = "The time does not depend on it; another seed checks the result "
+             "with other numbers." },
     { .name = "compare",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(compare),
@@ -78,34 +97,43 @@ static const pl_param params[] = {
       .traits = PL_PARAM_COMMON,
       .help = "afterwards also compute the product in one process with all "
               "cores, and "
-              "compare the speed" },
+              "compare the speed",
+      .why = "Shows what the distribution gains or costs on this machine. It "
+             "takes the time and the memory of a second product." },
     { .name = "transport",
       .kind = PL_PARAM_CHOICE,
       .offset = FIELD(transport),
       .fallback = "auto",
       .choices = "auto|tcp",
-      .help =
-          "how blocks are sent; auto: through shared memory on one machine" },
+      .help = "how blocks are sent; auto: through shared memory on one machine",
+      .why = "Choose tcp to measure the cost of network messages on one "
+             "machine." },
     { .name = "cluster",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(cluster),
       .value = "FILE",
       .traits = PL_PARAM_COMMON | PL_PARAM_LOCAL,
-      .help =
-          "JSON file with the workers and their addresses, on any machines" },
+      .help = "JSON file with the workers and their addresses, on any machines",
+      .why = "For workers that you start yourself: run one command on each "
+             "host, with its --index. `launch` does the same by one command "
+             "over ssh." },
     { .name = "role",
       .kind = PL_PARAM_CHOICE,
       .offset = FIELD(role),
       .fallback = "worker",
       .choices = "chief|worker",
       .traits = PL_PARAM_LOCAL,
-      .help = "role of this task in the cluster" },
+      .help = "role of this task in the cluster",
+      .why = "Needed only if the cluster file names a chief: its task is "
+             "--role chief." },
     { .name = "index",
       .kind = PL_PARAM_INT,
       .offset = FIELD(index),
       .most = PL_MATMUL_WORKERS_MAX - 1,
       .traits = PL_PARAM_COMMON | PL_PARAM_LOCAL,
-      .help = "number of this task within its role" },
+      .help = "number of this task within its role",
+      .why = "Count from 0: the second worker of the file is --index 1. Under "
+             "mpirun the rank is the index." },
     { .name = "join-timeout",
       .kind = PL_PARAM_INT,
       .offset = FIELD(join_timeout),
@@ -113,24 +141,33 @@ static const pl_param params[] = {
       .most = DAY_S,
       .value = "S",
       .help = "seconds to wait for all workers to join (default: 60, or 600 "
-              "when workers are started by hand)" },
+              "when workers are started by hand)",
+      .why = "Raise it where a queue starts the workers far apart; lower it to "
+             "notice a missing host sooner." },
     { .name = "keys",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(keys),
       .value = "FILE",
       .traits = PL_PARAM_COMMON | PL_PARAM_LOCAL,
       .help = "key file of the job, made by `keys -o FILE`; required beyond "
-              "loopback (default: the file that PACELINE_KEYS names)" },
+              "loopback (default: the file that PACELINE_KEYS names)",
+      .why =
+          "With keys all traffic is encrypted. Give each worker a copy of "
+          "the same file, readable only by you; anyone who has it can join." },
     { .name = "insecure",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(insecure),
       .traits = PL_PARAM_LOCAL,
-      .help = "start without keys beyond loopback" },
+      .help = "start without keys beyond loopback",
+      .why = "Only on a network where you trust every machine: blocks are "
+             "neither encrypted nor authenticated." },
     { .name = "json",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(json),
       .traits = PL_PARAM_COMMON,
-      .help = "print the result as one JSON object" },
+      .help = "print the result as one JSON object",
+      .why = "For scripts: it has the times, bytes and rates of the tables, as "
+             "exact numbers." },
     { .name = "control",
       .kind = PL_PARAM_INT,
       .offset = FIELD(control),
@@ -138,7 +175,9 @@ static const pl_param params[] = {
       .most = 1e6,
       .value = "FD",
       .traits = PL_PARAM_INTERNAL,
-      .help = "set by the supervisor: descriptor of the control socket" },
+      .help = "set by the supervisor: descriptor of the control socket",
+      .why = "Not for use by hand: the process that starts the workers gives "
+             "each of them this end of a socket pair." },
 };
 
 #define COUNT (sizeof params / sizeof *params)

@@ -34,7 +34,10 @@ static const pl_param params[] = {
       .offset = offsetof(monitor_options, csv),
       .value = "FILE",
       .help = "also write every sample to FILE as a line of CSV; - is standard "
-              "output" },
+              "output",
+      .why = "Use it to plot the use of a machine later, or to compare "
+             "programs: one line for each sample, with a column for each core "
+             "and network interface." },
     { .name = "every",
       .kind = PL_PARAM_REAL,
       .offset = offsetof(monitor_options, every),
@@ -42,7 +45,10 @@ static const pl_param params[] = {
       .least = 0.05,
       .most = 3600,
       .value = "S",
-      .help = "seconds between two samples" },
+      .help = "seconds between two samples",
+      .why = "Lower it to see short peaks, such as 0.1 for a command of a few "
+             "seconds. Sampling itself takes processor time, so keep 1 or more "
+             "for hours." },
 };
 
 typedef struct monitor {

@@ -28,7 +28,10 @@ static const pl_param params[] = {
       .fallback = "0",
       .most = 65535,
       .help = "port of the loopback interface (default: 7223, or any free "
-              "port)" },
+              "port)",
+      .why = "Give it when you forward a port by ssh, or bookmark the page: "
+             "7223 may be taken by another `paceline page`. Example: --port "
+             "8080." },
 };
 
 static char standard_folder[] = "runs";

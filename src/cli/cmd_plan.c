@@ -32,60 +32,86 @@ static const pl_param params[] = {
       .fallback = "8",
       .value = "N|A,B,C",
       .help = "number of hosts, or their names as for ssh; links between "
-              "named hosts are measured, unless --link and --rtt are given" },
+              "named hosts are measured, unless --link and --rtt are given",
+      .why = "Give a number for a cluster that does not exist yet: each host "
+             "has one worker, and a single host one for each core. Names "
+             "measure real links, which takes a few seconds for each pair." },
     { .name = "cores",
       .kind = PL_PARAM_INT,
       .offset = FIELD(cores),
       .least = 1,
       .most = 1024,
-      .help = "cores of each host (default: as many as here)" },
+      .help = "cores of each host (default: as many as here)",
+      .why =
+          "Give it when the hosts are larger or smaller than this machine. "
+          "Only their number is taken into account, not the speed of a core." },
     { .name = "link",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(link),
       .value = "RATE",
       .help = "rate of each host's link in each direction: 100Mbit, 10Gbit, "
-              "unlimited (default: 1Gbit, or as measured)" },
+              "unlimited (default: 1Gbit, or as measured)",
+      .why = "The most important number of a plan: give what the hosts really "
+             "reach, as `paceline doctor` measures it, rather than what the "
+             "card promises. unlimited shows what a faster network could gain "
+             "at most." },
     { .name = "rtt",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(rtt),
       .value = "TIME",
       .help = "round trip between two hosts: 50us, 1ms (default: 0.2ms, or as "
-              "measured)" },
+              "measured)",
+      .why = "Matters for small models, whose steps are short: 50us is typical "
+             "of one rack, 0.2ms of a data center, 1ms and more of a cloud or "
+             "an office." },
     { .name = "for",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(speedup),
       .value = "10x",
-      .help = "find the fewest workers for this speed-up over one process" },
+      .help = "find the fewest workers for this speed-up over one process",
+      .why = "Answers how large a cluster must be, or that no number of "
+             "workers up to --hosts is enough. Efficiency falls with every "
+             "worker, so ask for what you need." },
     { .name = "from",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(from),
       .value = "RUN",
       .help = "take the times of a step from this run instead of measuring "
-              "here; MODEL is then optional" },
+              "here; MODEL is then optional",
+      .why = "Use it when the run was trained on the machines of the plan, or "
+             "when this machine is busy. Its flags are used, too." },
     { .name = "seconds",
       .kind = PL_PARAM_REAL,
       .offset = FIELD(seconds),
       .least = 0.05,
       .most = 3600,
       .value = "S",
-      .help = "seconds to measure (default: 4)" },
+      .help = "seconds to measure (default: 4)",
+      .why = "Raise it to 20 if two plans differ by more than a few percent, "
+             "or if the model needs more than a second for a step." },
     { .name = "ssh",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(ssh),
       .value = "COMMAND",
       .help = "command to reach named hosts, such as \"ssh -p 2222\" "
-              "(default: ssh)" },
+              "(default: ssh)",
+      .why = "Use it for another port, user or key, such as \"ssh -p 2222 -i "
+             "key\". It must reach each host without asking for a password." },
     { .name = "out",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(out),
       .value = "FILE",
       .help = "also write a page with curves (short: -o): speed-up by workers "
               "for each strategy and over other links; - writes only the "
-              "page, to standard output" },
+              "page, to standard output",
+      .why = "Use it to show others where more machines stop helping. The page "
+             "is one file and makes no requests." },
     { .name = "json",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(json),
-      .help = "print one JSON object" },
+      .help = "print one JSON object",
+      .why = "For scripts: `rows` has all cases, `best` the fastest one with "
+             "its command, `smallest` the answer to --for." },
 };
 
 /* One `plan` command. */

@@ -31,29 +31,44 @@ static const pl_param params[] = {
       .least = 1,
       .most = 1e6,
       .value = "K",
-      .help = "print the K most probable classes of each image" },
+      .help = "print the K most probable classes of each image",
+      .why = "Use it when the second choice matters, or to see how certain a "
+             "model is. K is at most the number of classes, and models that "
+             "predict numbers have only one answer." },
     { .name = "threads",
       .kind = PL_PARAM_INT,
       .offset = offsetof(predict_options, threads),
       .least = 1,
       .most = 1024,
-      .help = "compute threads (default: the cores)" },
+      .help = "compute threads (default: the cores)",
+      .why = "Lower it to leave cores to other processes, such as a training "
+             "that is still in progress. It changes only the time, except in "
+             "the last digits of layers that oneDNN computes." },
     { .name = "best",
       .kind = PL_PARAM_FLAG,
       .offset = offsetof(predict_options, best),
       .help = "use the checkpoint with the lowest test loss, kept by train "
-              "--keep-best" },
+              "--keep-best",
+      .why = "The newest checkpoint is used by default, which may already "
+             "overfit. It needs a run that was trained with --keep-best and "
+             "has tested at least once." },
     { .name = "json",
       .kind = PL_PARAM_FLAG,
       .offset = offsetof(predict_options, json),
-      .help = "print one line of JSON for each example" },
+      .help = "print one line of JSON for each example",
+      .why = "For programs: each line has the file, the number of the example, "
+             "the class and its probability, or the predicted numbers. With "
+             "--top it also has a list of the classes." },
     { .name = "csv",
       .kind = PL_PARAM_FLAG,
       .offset = offsetof(predict_options, csv),
       .needs = "json=false",
       .help =
           "print CSV: source, example, rank, class, name, probability; for a "
-          "model that predicts numbers: source, example, number, value" },
+          "model that predicts numbers: source, example, number, value",
+      .why = "For spreadsheets and data frames: one row for each answer, so "
+             "--top 3 prints three rows for an example. Sparse models print "
+             "text or JSON only." },
 };
 
 typedef struct answer {

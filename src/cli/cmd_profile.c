@@ -20,16 +20,22 @@ static const pl_param params[] = {
       .kind = PL_PARAM_TEXT,
       .offset = offsetof(profile_options, merge),
       .value = "FILE",
-      .help = "merge the traces of all tasks into FILE, on one clock" },
+      .help = "merge the traces of all tasks into FILE, on one clock",
+      .why = "Shows how tasks wait for each other: open the file at "
+             "ui.perfetto.dev. Clocks of different hosts are aligned by the "
+             "round trips of heartbeats." },
     { .name = "json",
       .kind = PL_PARAM_FLAG,
       .offset = offsetof(profile_options, json),
-      .help =
-          "print JSON: a list with one object per operator, with its role" },
+      .help = "print JSON: a list with one object per operator, with its role",
+      .why = "For programs: the columns of the tables, for workers and servers "
+             "together, as exact numbers." },
     { .name = "csv",
       .kind = PL_PARAM_FLAG,
       .offset = offsetof(profile_options, csv),
-      .help = "print CSV: one table, with a column for the role" },
+      .help = "print CSV: one table, with a column for the role",
+      .why = "For spreadsheets and data frames; it has the same columns as "
+             "--json." },
 };
 
 static pl_status print_json(const pl_table *table)

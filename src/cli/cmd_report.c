@@ -27,17 +27,24 @@ static const pl_param params[] = {
       .offset = FIELD(out),
       .fallback = "report.html",
       .value = "FILE",
-      .help = "page to write (short: -o); - is standard output" },
+      .help = "page to write (short: -o); - is standard output",
+      .why = "The page is one file that makes no requests, so you can send it "
+             "by mail. An existing file is replaced." },
     { .name = "files",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(files),
       .value = "DIR",
       .help = "also write each table and all points of the curves as CSV, and "
-              "each figure as SVG (by gnuplot)" },
+              "each figure as SVG (by gnuplot)",
+      .why =
+          "Use it for figures and tables of a paper, or to analyze the "
+          "curves with your own tools. CSV needs nothing; SVG needs gnuplot." },
     { .name = "title",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(title),
-      .help = "title of the page (default: the names of the folders)" },
+      .help = "title of the page (default: the names of the folders)",
+      .why = "Give it when readers do not know the names of your folders. "
+             "Example: --title \"Batch size and accuracy\"." },
 };
 
 /* "Runs of a, b and c" */

@@ -34,64 +34,90 @@ static const pl_param params[] = {
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(grid),
       .value = "GRID",
-      .help =
-          "\"FLAG=VALUE,VALUE,... ...\": one training for each combination" },
+      .help = "\"FLAG=VALUE,VALUE,... ...\": one training for each combination",
+      .why = "For a quick question without a file; it needs --out. "
+             "\"lr=0.01,0.1 batch=50,100\" makes four trainings, so the time "
+             "is the product of the numbers of values." },
     { .name = "out",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(out),
       .value = "DIR",
       .help = "folder for the run folders; with several files, a subfolder "
               "named after each (default: sweeps/ and the name of FILE; "
-              "sweeps/quick/ with --quick)" },
+              "sweeps/quick/ with --quick)",
+      .why = "Give it to keep sweeps apart: a folder holds one sweep, and the "
+             "same command in the same folder continues an interrupted one." },
     { .name = "data",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(data),
       .value = "SRC",
       .help = "data for files that ask for this kind, such as mnist:DIR "
-              "(default: the model's own, usually digits)" },
+              "(default: the model's own, usually digits)",
+      .why = "The published values in a file hold for its data, such as MNIST. "
+             "Without this flag the cells train on built-in data, and no "
+             "difference to published values is shown." },
     { .name = "hosts",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(hosts),
       .value = "A,B,C",
       .help = "train each cell on these hosts, with `launch` (default: this "
-              "machine; inside a Slurm allocation of several nodes: those)" },
+              "machine; inside a Slurm allocation of several nodes: those)",
+      .why = "Use it when the cells are jobs of several workers: each cell is "
+             "distributed over all of these hosts, one cell after another." },
     { .name = "ssh",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(ssh),
       .value = "COMMAND",
       .needs = "hosts",
-      .help =
-          "command to reach a host, such as \"ssh -p 2222\" (default: ssh)" },
+      .help = "command to reach a host, such as \"ssh -p 2222\" (default: ssh)",
+      .why = "Use it for another port, user or key, such as \"ssh -p 2222 -i "
+             "key\". It must reach each host without asking for a password." },
     { .name = "program",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(program),
       .value = "FILE",
       .needs = "hosts",
-      .help = "path of paceline on the hosts (default: that of this program)" },
+      .help = "path of paceline on the hosts (default: that of this program)",
+      .why = "For hosts where paceline is installed at another path, such as "
+             "/opt/paceline/bin/paceline. It must be the same version on all "
+             "of them; if it is not installed there, use --copy." },
     { .name = "copy",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(copy),
       .needs = "hosts",
-      .help = "copy this program to the hosts first" },
+      .help = "copy this program to the hosts first",
+      .why = "For hosts without paceline and without shared storage. The data "
+             "of the cells is copied as well; what a host already has is not "
+             "sent again." },
     { .name = "repeat",
       .kind = PL_PARAM_INT,
       .offset = FIELD(repeat),
       .least = 1,
       .most = PL_SWEEP_REPEAT_MOST,
-      .help = "run each cell N times, with consecutive seeds" },
+      .help = "run each cell N times, with consecutive seeds",
+      .why = "Three repetitions show whether a difference is larger than "
+             "chance; `compare --mean` combines them. The sweep takes N times "
+             "as long." },
     { .name = "quick",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(quick),
       .help = "run a shortened sweep, as the quick line of FILE defines it; "
-              "published values are not compared with it" },
+              "published values are not compared with it",
+      .why = "Use it to see in minutes whether a sweep works on your machine "
+             "before it runs for hours. Results of a shortened sweep are not "
+             "comparable with published ones." },
     { .name = "list",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(list),
-      .help = "print the commands without running them" },
+      .help = "print the commands without running them",
+      .why = "Use it to check a grid before it starts, or to run some of the "
+             "commands yourself." },
     { .name = "quiet",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(quiet),
-      .help = "no progress, only failures" },
+      .help = "no progress, only failures",
+      .why = "For scheduled jobs; the table of results is still printed at the "
+             "end." },
 };
 
 static void put_word(pl_buffer *line, const char *word)

@@ -204,7 +204,7 @@ static pl_status run(void *arg)
     if (status != PL_OK) {
         pl_error failed;
         pl_error_save(&failed, status);
-        pl_membership_abort(m->membership, failed.message);
+        pl_membership_abort(m->membership, pl_error_message());
         pl_mutex_lock(&m->lock);
         m->failed = failed;
         m->job = PL_MATMUL_FAILED;

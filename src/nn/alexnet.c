@@ -19,7 +19,10 @@ static const pl_param params[] = {
       .least = 1,
       .most = 1e6,
       .value = "N",
-      .help = "number of classes" },
+      .help = "number of classes",
+      .why = "The size of the last layer, and the number of classes of "
+             "synthetic data. Data with more classes is refused; with fewer, "
+             "some outputs are never right. The default is that of ImageNet." },
     { .name = "dropout",
       .kind = PL_PARAM_REAL,
       .offset = offsetof(options, dropout),
@@ -28,7 +31,9 @@ static const pl_param params[] = {
       .most = 0.99,
       .value = "X",
       .help = "fraction of the inputs of the first two dense layers dropped "
-              "in training" },
+              "in training",
+      .why = "Raise it if the test loss rises while the training loss falls; 0 "
+             "turns it off, which learns faster from much data." },
 };
 
 static pl_node *conv(pl_build *b, const char *name, pl_node *x, int64_t outs,

@@ -20,7 +20,9 @@ static const pl_param params[] = {
       .offset = offsetof(options, kernel),
       .fallback = "5,5",
       .value = "A,B",
-      .help = "kernel sizes of the two convolutions" },
+      .help = "kernel sizes of the two convolutions",
+      .why = "The default is that of LeNet-5. Smaller kernels compute faster "
+             "and suit smaller images, such as 3,3 with --pad 1." },
     { .name = "pad",
       .kind = PL_PARAM_INT,
       .offset = offsetof(options, pad),
@@ -28,19 +30,26 @@ static const pl_param params[] = {
       .least = 0,
       .most = PAD_MOST,
       .value = "N",
-      .help = "zero padding around the image for the first convolution" },
+      .help = "zero padding around the image for the first convolution",
+      .why = "The default keeps the size of the image after a kernel of 5; "
+             "give 1 with a kernel of 3. Without padding the pixels at the "
+             "edge count less." },
     { .name = "pool",
       .kind = PL_PARAM_CHOICE,
       .offset = offsetof(options, pool),
       .fallback = "max",
       .choices = "max|avg",
-      .help = "pooling" },
+      .help = "pooling",
+      .why =
+          "max usually learns faster; avg is closer to the original LeNet-5." },
     { .name = "activation",
       .kind = PL_PARAM_CHOICE,
       .offset = offsetof(options, activation),
       .fallback = "relu",
       .choices = "relu|tanh",
-      .help = "activation after each layer but the last" },
+      .help = "activation after each layer but the last",
+      .why = "relu is faster and usually more accurate; tanh is closer to the "
+             "original LeNet-5 and may need a higher --lr." },
 };
 
 static pl_status parse_kernels(const char *text, int *first, int *second)

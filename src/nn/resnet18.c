@@ -35,7 +35,10 @@ static const pl_param params[] = {
       .least = 1,
       .most = 1e6,
       .value = "N",
-      .help = "number of classes" },
+      .help = "number of classes",
+      .why = "The size of the last layer, and the number of classes of "
+             "synthetic data. Data with more classes is refused; with fewer, "
+             "some outputs are never right. The default is that of CIFAR-10." },
     { .name = "width",
       .kind = PL_PARAM_INT,
       .offset = offsetof(options, width),
@@ -43,14 +46,19 @@ static const pl_param params[] = {
       .least = 1,
       .most = 1024,
       .value = "N",
-      .help = "channels of the first stage; each further one doubles them" },
+      .help = "channels of the first stage; each further one doubles them",
+      .why = "Work and memory of the parameters grow with its square: 16 makes "
+             "a model for quick experiments, 64 is that of the paper." },
     { .name = "stem",
       .kind = PL_PARAM_CHOICE,
       .offset = offsetof(options, stem),
       .fallback = "auto",
       .choices = "auto|small|large",
       .help = "first layers: 3 x 3 (small), or 7 x 7 and a pooling (large); "
-              "auto: large from 64 x 64 pixels on" },
+              "auto: large from 64 x 64 pixels on",
+      .why = "small keeps details of small images. large shrinks an image to a "
+             "quarter of each side first, so the later layers do about a "
+             "sixteenth of the work." },
     { .name = "label-smoothing",
       .kind = PL_PARAM_REAL,
       .offset = offsetof(options, smoothing),
@@ -58,7 +66,10 @@ static const pl_param params[] = {
       .least = 0,
       .most = 0.99,
       .value = "X",
-      .help = "fraction of the target spread evenly over all classes" },
+      .help = "fraction of the target spread evenly over all classes",
+      .why = "0.1 is a common value: the model becomes less certain and often "
+             "a little more accurate. Losses, also those of tests, are then "
+             "higher and not comparable with runs without it." },
 };
 
 /* A convolution without bias and its normalization. */

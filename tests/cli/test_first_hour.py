@@ -61,8 +61,25 @@ def test_help_shows_the_flags_most_people_need(cli):
     for command in commands(cli):  # a few of many flags, or all of few
         count = len(re.findall(r"^  --", text_of(cli, command, "--help"), re.M))
         assert count == len(flags_of(cli, command)) or 8 <= count <= 14, command
-    for flag in shown:  # each of these says when to give it
-        assert text_of(cli, "train", "--help", flag).count("\n\n  ") >= 2, flag
+
+
+MODELS = ["alexnet", "lenet", "mlp", "resnet18"]  # with flags of their own
+
+
+def test_help_of_each_flag_has_a_reason(cli):
+    # three paragraphs: the help, the reason, the value
+    shared = flags_of(cli, "train")
+    for command in commands(cli):
+        flags = flags_of(cli, command)
+        for flag in flags - shared if command == "models" else flags:
+            text = text_of(cli, command, "--help", flag)
+            assert text.count("\n\n  ") == 3, (command, flag)
+    for model in MODELS:
+        flags = re.findall(r"^  --([a-z0-9-]+)", text_of(
+            cli, "train", model, "--help", "all"), re.M)
+        for flag in set(flags) - shared:
+            text = text_of(cli, "train", model, "--help", flag)
+            assert text.count("\n\n  ") == 3, (model, flag)
 
 
 def test_help_of_one_flag_has_its_range_default_and_condition(cli):

@@ -180,6 +180,7 @@ def test_host_that_cannot_be_used_is_named_with_the_reason(cli):
     assert "127.0.0.99 does not answer: ssh: connect to host 127.0.0.99 " \
         "port 22: No route to host" in result.err, result
     assert "127.0.0.97 has paceline 9.9, this is" in result.err
+    assert "[src/" not in result.err
     assert "2 of 3 hosts" in result.err.splitlines()[-1]
 
 

@@ -55,7 +55,9 @@ static const pl_param params[] = {
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(quick_end),
       .help = "exit after the report; otherwise, on a terminal, the page "
-              "stays until Ctrl-C" },
+              "stays until Ctrl-C",
+      .why = "For scripts, and for a first look without a browser. The page "
+             "can be opened later by `paceline page paceline-demo`." },
 };
 
 static pl_status read_summary(const pl_demo *d, const char *run,

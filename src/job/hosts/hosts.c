@@ -27,7 +27,8 @@ static void note(failures *f, pl_status status)
         return;
     }
     if (f->count == 2)
-        pl_log(PL_LOG_ERROR, "%s", f->first.message);
+        pl_log(PL_LOG_ERROR, "%.*s", (int)pl_error_words(f->first.message),
+               f->first.message);
     pl_log(PL_LOG_ERROR, "%s", pl_error_message());
 }
 
