@@ -29,8 +29,7 @@ typedef struct pl_membership pl_membership;
 
 typedef enum pl_member_event_kind {
     PL_MEMBER_EVENT_JOINED, /* a process has joined for the first time */
-    PL_MEMBER_EVENT_BACK,   /* ... or the lost one or its successor has rejoined
-                             */
+    PL_MEMBER_EVENT_BACK,   /* ... or a lost process or its successor is back */
     PL_MEMBER_EVENT_LOST,   /* silent, stuck, or too late */
     PL_MEMBER_EVENT_FORMED, /* a generation has formed */
     PL_MEMBER_EVENT_ROLLED, /* this generation is over */

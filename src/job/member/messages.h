@@ -2,14 +2,14 @@
  *
  *   member to coordinator         coordinator to member
  *   JOIN       every 200 ms until the generation forms
- *                                 ACK        the coordinator is there
+ *                                 ACK        the coordinator is up
  *                                 WELCOME    the generation has formed
- *                                 REFUSE     the member is not taken
+ *                                 REFUSE     the member is not admitted
  *   HEARTBEAT  5 in a timeout     ACK        with the coordinator's clock
  *                                 ROLL       the generation is over: join again
  *   REPORT     until it is        ACK        ... of that number
  *   STOP       the member failed  OVER       the job is over
- *   OVER       ... as it has heard
+ *   OVER       ... acknowledges the end
  *
  * encode gives the frame's header, whose payload is the struct's text or bytes;
  * decode checks all that can be checked without knowing the job, and does not

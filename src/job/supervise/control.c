@@ -282,7 +282,7 @@ void pl_control_final(pl_control *control)
     if (control->pending)
         send_status(control);
     pl_mutex_unlock(&control->lock);
-    if (say(control, PL_CONTROL_FINAL) == PL_OK) /* else the exit status */
+    if (say(control, PL_CONTROL_FINAL) == PL_OK) /* else by exit status */
         await_confirmed(control, &control->final, &control->closed, FINAL_MS);
 }
 

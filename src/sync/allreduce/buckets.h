@@ -24,8 +24,8 @@ typedef struct pl_bucket {
     bool last;            /* of the step */
 } pl_bucket;
 
-/* `bytes` of a bucket, rounded up to whole grains; raised where the block
- * would make more than `most` buckets. */
+/* `bytes`: size of a bucket, rounded up to whole grains, and raised if the
+ * block would need more than `most` buckets. */
 void pl_buckets_init(pl_buckets *buckets, int64_t floats, int64_t bytes,
                      int64_t grain, int32_t most);
 /* A step begins. */

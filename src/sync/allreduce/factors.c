@@ -313,7 +313,7 @@ static bool add_at_once(const pl_factor_step *step, int layer, int32_t rank,
            source->multiply_add(source->source, layer, block, sum);
 }
 
-/* Add another rank's gradient of a layer to `sum`; `room` is as large. */
+/* Add another rank's gradient of a layer to `sum`; `room` has the same size. */
 static void add_rank(const pl_factor_step *step, int layer, int32_t rank,
                      const float *memory, float *sum, float *room)
 {

@@ -216,7 +216,7 @@ static void say_unlike(pl_allreduce_sync *self, const greeting *all)
 /* The chief's description of the state that all begin with. */
 typedef struct standing {
     bool fresh;    /* no update was made anywhere */
-    bool restored; /* it comes from a checkpoint */
+    bool restored; /* the state is from a checkpoint */
     bool astray;   /* a rank holds back the state of another step */
 } standing;
 

@@ -6,8 +6,7 @@
  * (module.c) against its own MPI.  The module uses no code of the program, and
  * its interface has plain C types only.
  *
- * Functions return MPI's own codes, 0 for success; `text` tells what a code
- * means.
+ * Functions return MPI's own codes, 0 for success; `text` describes a code.
  *
  * Threads: one call at a time, from any thread (MPI_THREAD_SERIALIZED). */
 #ifndef PL_SYNC_ALLREDUCE_MPI_MODULE_H

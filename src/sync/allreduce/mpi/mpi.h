@@ -23,7 +23,7 @@ typedef struct pl_mpi_opts {
                              installed */
 } pl_mpi_opts;
 
-/* PL_NOTFOUND, with the reason, where MPI is not installed. */
+/* PL_NOTFOUND, with the reason, if MPI is not installed. */
 pl_status pl_mpi_new(pl_collective **out,
                      const pl_mpi_opts *opts) PL_MUST_CHECK;
 

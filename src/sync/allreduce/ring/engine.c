@@ -1,5 +1,5 @@
 /* The shell around the ring's core: endpoints, clock, and which of two threads
- * drives (engine.h says how). */
+ * drives (see engine.h). */
 #include "sync/allreduce/ring/engine.h"
 
 #include "base/assert.h"

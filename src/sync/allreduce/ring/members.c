@@ -239,7 +239,7 @@ static void member_event(void *context, const pl_member_event *event)
     case PL_MEMBER_EVENT_LOST:
         if (event->awaited)
             core->opts.ops->lost(core->opts.context, event->member);
-        if (!pl_membership_formed(core->membership)) /* else all are told */
+        if (!pl_membership_formed(core->membership)) /* else all are notified */
             pl_log(PL_LOG_WARN, "%s", event->text);
         break;
     case PL_MEMBER_EVENT_ROLLED:

@@ -1,10 +1,10 @@
 /* The members of the job: decides whether a task may join, whether it is the
  * same process as before, when all must join again, and when a task that said
- * goodbye may go.
+ * goodbye may exit.
  *
  *   ABSENT -> HERE   it was admitted
  *   HERE -> LOST     silent or stuck (watch.c)
- *   HERE -> LEFT     it said goodbye, was sent away, or is a lost evaluator
+ *   HERE -> LEFT     it said goodbye, was dismissed, or is a lost evaluator
  *   LOST -> HERE     its process was heard again, or a new one was admitted
  *   LOST -> LEFT     given up (watch.c); ABSENT -> LEFT after a rollback
  *   LEFT -> HERE     admitted again; a worker, also when the job is rolled back

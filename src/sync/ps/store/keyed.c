@@ -214,7 +214,7 @@ static pl_status begin_pull(pl_ps_core *core, const pl_member *member,
                             const pl_message *message)
 {
     const pl_ps_pull *pull = &member->request.pull;
-    const uint8_t *at = message->payload; /* NULL where there is none */
+    const uint8_t *at = message->payload; /* NULL if empty */
     size_t bytes = message->frame.payload_bytes;
     if (pl_core_id(core, member) > core->opts.workers)
         return PL_FAIL(PL_FORMAT, "only workers and the evaluator pull");
@@ -242,7 +242,7 @@ static pl_status take_keys(pl_ps_core *core, const pl_member *member,
                            const pl_ps_push *push, const pl_message *message)
 {
     size_t floats = push->count * sizeof(float);
-    const uint8_t *at = message->payload; /* NULL where there is none */
+    const uint8_t *at = message->payload; /* NULL if empty */
     if (floats > message->frame.payload_bytes)
         return PL_FAIL(PL_FORMAT, "gradient of %u floats in %u bytes",
                        push->count, message->frame.payload_bytes);
