@@ -1,10 +1,10 @@
 /* paceline.h - the one header a program includes.
  *
- * A program with its own model describes it as a pl_model (paceline/nn.h).  It
- * hands it to pl_app_main (paceline/cli.h), which is the whole command line, or
- * trains it itself: paceline/train.h, with examples of its own
- * (paceline/data.h), predictions (paceline/predict.h) and the records of a run
- * (paceline/run.h).  docs/library.md and examples/ have programs that do. */
+ * A program defines its own model as a pl_model (paceline/nn.h).  It passes the
+ * model to pl_app_main (paceline/cli.h), which is the whole command line, or
+ * trains it itself (paceline/train.h), with its own examples (paceline/data.h),
+ * predictions (paceline/predict.h) and the records of a run (paceline/run.h).
+ * See docs/library.md and examples/. */
 #ifndef PACELINE_H
 #define PACELINE_H
 

@@ -1,9 +1,9 @@
 /* base.h - status codes and error messages.
  *
  * A function that can fail returns pl_status: a code for the program.  The
- * sentence for the person is kept per thread: the function that first knows
- * the cause writes it (PL_FAIL), callers add where they were (pl_context),
- * and whoever reports reads pl_error_message().
+ * message for the user is kept per thread: the function that detects the cause
+ * writes it (PL_FAIL), callers prepend context (pl_context), and the code that
+ * reports it reads pl_error_message().
  *
  * Threads: everything here may be called from any thread. */
 #ifndef PACELINE_BASE_H
@@ -21,7 +21,7 @@ extern "C" {
 #define PL_MUST_CHECK   __attribute__((warn_unused_result))
 #define PL_PRINTF(f, a) __attribute__((format(printf, f, a)))
 
-/* Grouped by what can still be done. */
+/* Grouped by how a caller can respond. */
 #define PL_STATUS_LIST(X)                                                      \
     X(OK, "no error")                                                          \
     /* try again */                                                            \
@@ -59,9 +59,10 @@ const char *pl_error_message(void);
 /* The same without the place in the library's source, for users. */
 const char *pl_error_sentence(void);
 
-/* Write the cause; control characters in what it quotes become \xNN, so the
- * message is one line of plain text.  Use through PL_FAIL, which gives `status`
- * (in sight of the compiler, so that it knows what a failure leaves unset). */
+/* Write the cause; control characters in quoted text become \xNN, so the
+ * message is one line of plain text.  Use through PL_FAIL, which returns
+ * `status` where the compiler can see it, so that it knows which variables a
+ * failure leaves unset. */
 void pl_fail_at(const char *file, int line, const char *format, ...)
     PL_PRINTF(3, 4);
 #define PL_FAIL(status, ...)                                                   \
@@ -89,9 +90,8 @@ pl_status pl_context(pl_status status, const char *format, ...) PL_PRINTF(2, 3);
 /* "0.1.0" */
 const char *pl_version(void);
 
-/* Lines of text for the person who watches: what a training does, warnings.
- * They go nowhere until a program asks for them; pl_app_main sends them to
- * standard error. */
+/* Log lines for the user: what a training does, warnings.  They are discarded
+ * until a program calls pl_log_to; pl_app_main sends them to standard error. */
 typedef enum pl_log_level {
     PL_LOG_ERROR,
     PL_LOG_WARN,
@@ -100,13 +100,13 @@ typedef enum pl_log_level {
     PL_LOG_TRACE,
 } pl_log_level;
 
-/* Gets one line without its newline, from any thread but only one at a time.
- * What a file or a peer put into it is quoted.  Must not call the library. */
+/* Receives one line without its newline, from any thread but only one at a
+ * time.  Text from files and peers is quoted.  Must not call the library. */
 typedef void pl_log_callback(void *context, pl_log_level level,
                              const char *line);
 
-/* Send the lines of all levels up to `most` to `callback`; NULL: nowhere.  The
- * only setting of the whole process that the library has. */
+/* Send the lines of all levels up to `most` to `callback`; NULL discards them.
+ * This is the library's only process-wide setting. */
 void pl_log_to(pl_log_callback *callback, void *context, pl_log_level most);
 
 /* One field of an options struct: its flag, range, default and help.  Tables
@@ -137,17 +137,17 @@ typedef enum pl_param_kind {
     PL_PARAM_EVERY,  /* pl_every */
 } pl_param_kind;
 
-/* What else holds of a flag.  Without any of these it is a setting of the
- * training, as a model's own flags are: written to run.json and taken from
- * there on resume, where it must not change; equal in all tasks of a job; and
- * one of the values by which runs are told apart. */
+/* Traits of a flag.  A flag without any is a setting of the training, as a
+ * model's own flags are: it is written to run.json and read back on resume,
+ * where it must not change; it is equal in all tasks of a job; and it is one of
+ * the values that distinguish runs. */
 typedef enum pl_param_trait {
     PL_PARAM_MAY_CHANGE = 1 << 0,   /* a resumed run may have another value */
     PL_PARAM_LOCAL = 1 << 1,        /* may differ among the tasks of a job */
     PL_PARAM_NOT_RECORDED = 1 << 2, /* is not in run.json */
     PL_PARAM_NOT_HPARAM = 1 << 3,   /* is not in TensorBoard's HParams */
     PL_PARAM_NOT_COMPARED = 1 << 4, /* `compare` does not show it */
-    PL_PARAM_REPEATS = 1 << 5,      /* runs that differ in nothing else repeat
+    PL_PARAM_REPEATS = 1 << 5,      /* runs that differ only in these repeat
                                        each other */
     PL_PARAM_INTERNAL = 1 << 6,     /* set by the program: not in --help */
     PL_PARAM_OF_MODEL = 1 << 7,     /* each model has its own default */
@@ -158,8 +158,8 @@ typedef struct pl_param {
     const char *name; /* "batch" for --batch */
     pl_param_kind kind;
     size_t offset;        /* of the field in the struct */
-    const char *fallback; /* the default as one would type it; NULL: none,
-                             as for every FLAG */
+    const char *fallback; /* the default as typed; NULL: none, as for every
+                             FLAG */
     double least, most;   /* INT, REAL: inclusive, INFINITY is open;
                              both 0: no limit */
     const char *choices;  /* CHOICE: "mean|sum" */
@@ -170,11 +170,11 @@ typedef struct pl_param {
                              flags: "mode=ssp", "mode!=async|ssp", "run" (is
                              given), "mode=ssp, run" (both); elsewhere it is
                              refused; NULL: everywhere */
-    const char *follows;  /* the flag that this one's value mostly follows
-                             from; NULL: none */
+    const char *follows;  /* the flag that usually determines this one's value;
+                             NULL: none */
     unsigned traits;      /* of pl_param_trait */
-    const char *why;      /* when and why one gives it: sentences for
-                             `--help FLAG`; NULL: the help says enough */
+    const char *why;      /* when and why to use it: sentences for `--help
+                             FLAG`; NULL: the help suffices */
 } pl_param;
 
 #pragma GCC visibility pop

@@ -9,8 +9,8 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* The whole `paceline` program with the built-in models and, where it is not
- * NULL, one more.  Returns the exit status for main(). */
+/* The whole `paceline` program with the built-in models and, unless it is NULL,
+ * `mine`.  Returns the exit status for main(). */
 int pl_app_main(int argc, char **argv, const pl_model *mine);
 
 #pragma GCC visibility pop

@@ -1,11 +1,11 @@
-/* nn.h - models: what a user writes to train something of their own.
+/* nn.h - models, as a program defines them.
  *
  * A model is a name, a function that builds its graph, and its defaults.  The
- * function gets the input and the labels as nodes and sets the logits; loss,
- * gradients, training and evaluation follow from there.
+ * function receives the input and the labels as nodes and sets the logits; the
+ * library derives loss, gradients, training and evaluation.
  *
- * A sparse model is of examples that are lists of non-zeros, with labels 0 and
- * 1.  Its function calls pl_sparse_layer and nothing else.
+ * The examples of a sparse model are lists of non-zeros, with labels 0 and 1.
+ * Its function only calls pl_sparse_layer.
  *
  * Threads: a model is constant; build runs in one thread. */
 #ifndef PACELINE_NN_H
@@ -23,27 +23,26 @@ extern "C" {
 typedef struct pl_model pl_model;
 
 typedef struct pl_build {
-    /* Given. */
-    const pl_model *model; /* that is built */
+    /* Inputs. */
+    const pl_model *model; /* that is being built */
     pl_graph *graph;
     pl_node *input;      /* [batch, ...example], values scaled to 0 .. 1;
                             NULL for sparse models */
-    pl_node *labels;     /* [batch], 0 .. classes-1; likewise.  With numbers as
-                            labels float32 of [batch, classes] */
-    int32_t classes;     /* of the data, or the model's own --classes; how many
-                            numbers a label has */
+    pl_node *labels;     /* [batch], 0 .. classes-1; NULL for sparse models.
+                            Numeric labels: float32 [batch, classes] */
+    int32_t classes;     /* of the data, or the model's own --classes; with
+                            numeric labels, the numbers per label */
     bool numeric;        /* labels are numbers: regression */
     const char *init;    /* how weights start: --init or the model's */
     const void *options; /* the model's own flags, parsed */
     int64_t features;    /* sparse models: ids are below this */
     const void *context; /* pl_model.context */
-    /* To be set. */
+    /* Outputs. */
     pl_node *table;  /* sparse models: by pl_sparse_layer */
     pl_node *bias;   /* likewise */
     pl_node *logits; /* [batch, classes]; required */
-    pl_node *loss;   /* a scalar, the mean of something over the batch;
-                        default: the softmax cross-entropy, or what --loss
-                        says */
+    pl_node *loss;   /* a scalar, a mean over the batch; default: the softmax
+                        cross-entropy, or the one that --loss selects */
 } pl_build;
 
 struct pl_model {
@@ -61,16 +60,16 @@ struct pl_model {
     int64_t batch;    /* 100 */
     int64_t epochs;   /* 5 */
 
-    /* Flags of its own, and the struct they fill.  One named `classes` (an
-     * integer) says how many classes the model is built for, and how many
-     * synthetic data has; without it that is up to the data. */
+    /* The model's own flags, and the struct they fill.  An integer flag
+     * `classes` sets the number of classes of the model and of synthetic data;
+     * without it the data decides. */
     const pl_param *params;
     size_t param_count;
     size_t options_bytes;
 
     /* Set by the program for a model that it read from a file. */
     const struct pl_model_file *file;
-    const void *context; /* handed to build */
+    const void *context; /* passed to build */
 };
 
 /* A dense layer: "name/weights" [units, inputs] and "name/bias" [units].
@@ -80,17 +79,17 @@ pl_node *pl_dense(pl_build *build, const char *name, pl_node *src,
 
 /* Batch normalization of [batch, channels, ...]: "name/scale" of ones and
  * "name/shift" of zeros, which are trained, and the running statistics
- * "name/mean" and "name/variance", which follow the batches by a tenth a
- * step. */
+ * "name/mean" and "name/variance", which each step moves by a tenth towards
+ * those of the batch. */
 pl_node *pl_batch_norm_layer(pl_build *build, const char *name, pl_node *src);
 
 /* Layer normalization over the last dimension: "name/scale" of ones and
  * "name/shift" of zeros. */
 pl_node *pl_layer_norm_layer(pl_build *build, const char *name, pl_node *src);
 
-/* The only layer of a sparse model: "name/weights" [features], of which an
- * example takes those of its non-zeros, times their values, and "name/bias"
- * [1].  The sum is the logit of label 1. */
+/* The only layer of a sparse model: "name/weights" [features] and "name/bias"
+ * [1].  The logit of label 1 is the bias plus the sum of an example's
+ * non-zeros, each times its weight. */
 void pl_sparse_layer(pl_build *build, const char *name);
 
 /* A convolution: "name/weights" [outs, channels, kernel, kernel] and
@@ -99,7 +98,7 @@ pl_node *pl_conv_layer(pl_build *build, const char *name, pl_node *src,
                        int64_t outs, int64_t kernel, int64_t stride,
                        int64_t pad);
 
-/* The same without a bias, as in front of a normalization. */
+/* The same without a bias, for use before a normalization. */
 pl_node *pl_conv_layer_plain(pl_build *build, const char *name, pl_node *src,
                              int64_t outs, int64_t kernel, int64_t stride,
                              int64_t pad);

@@ -30,7 +30,7 @@ int64_t pl_dtype_bytes(pl_dtype dtype);
 
 #define PL_MAX_RANK 6
 
-/* The first dimension of whatever has one value per example.  Its size is
+/* The first dimension of a tensor with one value per example.  Its size is
  * known only when a graph is planned for a batch size. */
 #define PL_BATCH (-1)
 

@@ -1,5 +1,5 @@
 /* app.c - finds a model by name: the user's own first, then the built-in ones;
- * a name that ends in .onnx is that of a file. */
+ * a name that ends in .onnx is a file. */
 #include "app/app.h"
 
 #include "base/error.h"

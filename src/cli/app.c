@@ -1,5 +1,5 @@
-/* app.c - what the program does with its arguments: finds the command, runs it,
- * prints the one sentence of a failure and chooses the exit status. */
+/* app.c - the program's entry: finds the command, runs it, prints the message
+ * of a failure and chooses the exit status. */
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/file/map.h"
@@ -128,7 +128,7 @@ static int exit_status(pl_status status)
     }
 }
 
-/* For usage errors not even --verbose names the place in our source. */
+/* For usage errors, even --verbose does not print the place in our source. */
 static void report(const pl_app *app, pl_status status)
 {
     const char *message = pl_error_message();
@@ -145,17 +145,17 @@ static void report(const pl_app *app, pl_status status)
     pl_console_last(line, (size_t)used);
 }
 
-/* With standard error closed, the next file opened would take its number, and
- * our messages would land in a checkpoint. */
+/* If standard error is closed, the next file to be opened gets its number, and
+ * our messages end up in a checkpoint. */
 static void hold_standard_files(void)
 {
     for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++)
         if (fcntl(file, F_GETFD) < 0 && errno == EBADF &&
             open("/dev/null", O_RDWR) < 0)
-            return; /* without /dev/null there is nothing better */
+            return; /* without /dev/null nothing better is possible */
 }
 
-/* What was printed must have arrived, unless the reader has left. */
+/* Report output that could not be written, unless the reader has left. */
 static pl_status finish_output(void)
 {
     int flushed = fflush(stdout), error = errno;
@@ -168,9 +168,9 @@ static pl_status finish_output(void)
                    strerror(flushed != 0 ? error : EIO));
 }
 
-/* A supervisor starts this program once more for each task of a job.  If that
- * process took other arguments than those it was started with, it would be a
- * supervisor, too, and start processes without end. */
+/* A supervisor starts this program again for each task of a job.  If that
+ * process used other arguments than its own, it would become a supervisor too
+ * and start processes endlessly. */
 static pl_status check_task(int argc, char **argv)
 {
     const char *task = getenv(PL_HOST_TASK);
@@ -183,7 +183,7 @@ static pl_status check_task(int argc, char **argv)
                        "pl_app_main did not get its arguments: pass argc and "
                        "argv of main to it in every process",
                        task);
-    unsetenv(PL_HOST_TASK); /* what a task starts is no task */
+    unsetenv(PL_HOST_TASK); /* processes that a task starts are not tasks */
     return PL_OK;
 }
 
@@ -202,11 +202,11 @@ int pl_app_main(int argc, char **argv, const pl_model *mine)
     };
     hold_standard_files();
     pl_log_set(NULL, NULL, PL_LOG_INFO);
-    pl_error_places(false); /* for a user they say nothing */
+    pl_error_places(false); /* of no use to users */
     pl_map_allow();
     pl_mem_keep_freed();
-    /* A reader that closes our output must not end a training, nor must a
-     * limit on the size of files: the write says so. */
+    /* A reader that closes our output must not end a training, nor must a limit
+     * on file sizes: the write reports the error. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     pl_status status = check_task(argc, argv);

@@ -1,5 +1,5 @@
-/* cmd_compare.c - `compare`: the runs of some folders as one table, for people,
- * as CSV or as JSON. */
+/* cmd_compare.c - `compare`: shows the runs of some folders as one table: as
+ * text, CSV or JSON. */
 #include "app/run/runs.h"
 #include "app/view/output.h"
 #include "base/log.h"

@@ -378,8 +378,8 @@ static bool is_verb(const char *word)
     return false;
 }
 
-/* The verb, and what `convert` and `stats` read.  What is wrong with these
- * themselves, they say. */
+/* The verb, and what `convert` and `stats` read.  These report errors in their
+ * arguments themselves. */
 static size_t find_facts(const pl_words *words, pl_param_fact *facts)
 {
     size_t count = 0;
@@ -442,8 +442,8 @@ static pl_status get_mnist(const data_options *options)
     });
 }
 
-/* A window that keeps all threads busy; a set that is only passed through
- * need not be held. */
+/* A window that keeps all threads busy; a set that is read only once need not
+ * be kept in memory. */
 #define WINDOW 32768
 
 static pl_status pass_files(const data_options *options, const pl_words *words)

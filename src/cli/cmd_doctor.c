@@ -98,7 +98,7 @@ static pl_status look_here(pl_diagnosis *d)
     return status;
 }
 
-/* What another host says is its own word. */
+/* Text from another host is untrusted. */
 static void print_row(const char *host, const char *check, const char *verdict,
                       const char *text)
 {

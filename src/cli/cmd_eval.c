@@ -1,5 +1,5 @@
 /* cmd_eval.c - `eval`: tests the newest or the best checkpoint of a run on its
- * test data or on another source, and tells how each class fared. */
+ * test data or on another source, and shows the results by class. */
 #include "app/predict/score.h"
 #include "app/run/summary.h"
 #include "app/train/trained.h"
@@ -81,7 +81,7 @@ static const pl_field result_rows[] = {
 };
 static const pl_fields result_fields = PL_FIELDS(result, result_rows);
 
-/* What one test found. */
+/* The results of one test. */
 typedef struct tested {
     const char *run;
     int64_t step;
@@ -90,7 +90,7 @@ typedef struct tested {
     pl_confusion confusion;
 } tested;
 
-/* "  97.31 %"; a class without answers has no precision. */
+/* "  97.31 %"; a class that was never predicted has no precision. */
 static void print_share(double share)
 {
     if (isnan(share))
@@ -118,7 +118,7 @@ static void print_classes(const pl_confusion *confusion)
 
 static void print_score(const tested *t)
 {
-    char data[1024]; /* as another's run.json may name it */
+    char data[1024]; /* a run.json may name any text */
     printf("%s at step %lld on %s: loss %.4f", t->run, (long long)t->step,
            pl_quote_line(data, sizeof data, t->job->test->name), t->score.loss);
     if (t->score.numeric)

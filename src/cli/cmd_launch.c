@@ -78,7 +78,7 @@ static const pl_param params[] = {
 
 #define COUNT (sizeof params / sizeof *params)
 
-/* The place of the "--" that the command of a task follows; argc: none. */
+/* The index of the "--" before a task's command; argc: none. */
 static int find_dashes(int argc, char **argv)
 {
     int at = 0;
@@ -87,7 +87,7 @@ static int find_dashes(int argc, char **argv)
     return at;
 }
 
-/* The cells of a sweep are started by launch, so it gets the flags. */
+/* A sweep starts its cells by launch, so it gets the flags. */
 static pl_status sweep(const pl_app *app, const pl_launch_flags *flags,
                        int argc, char **argv)
 {

@@ -190,7 +190,7 @@ static bool is_given(const bool *given, const char *name)
     return false;
 }
 
-/* This process is a task of the cluster in TF_CONFIG, if it has one. */
+/* Take this process's task from the cluster in TF_CONFIG, if there is one. */
 static pl_status read_environment(pl_matmul_command *c)
 {
     const char *text = getenv("TF_CONFIG");
@@ -207,7 +207,7 @@ static pl_status read_environment(pl_matmul_command *c)
     return PL_OK;
 }
 
-/* How many workers there are, and where that is said. */
+/* The number of workers, and which flag or cluster sets it. */
 static pl_status find_workers(pl_matmul_command *c, const bool *given)
 {
     pl_matmul_flags *flags = &c->flags;
@@ -344,7 +344,7 @@ static pl_status launch(pl_matmul_command *c, const bool *given,
     return status;
 }
 
-/* `flags`: of launch, which starts the workers; NULL: it does not. */
+/* `flags`: of launch, which starts the workers; NULL: without launch. */
 static pl_status parse(const pl_app *app, const pl_launch_flags *flags,
                        int argc, char **argv)
 {

@@ -29,7 +29,7 @@ static pl_shape example_of(const pl_options *options)
     return example.rank > 0 ? example : PL_SHAPE(28, 28);
 }
 
-/* Parameters that node `id` reads first-hand. */
+/* Parameters that are inputs of this node. */
 static int64_t own_params(const pl_node *node)
 {
     int64_t count = 0;
@@ -46,12 +46,12 @@ static void print_layers(const pl_network *network)
     int64_t total = 0;
     for (int i = 0; i < network->forward; i++) {
         const pl_node *node = pl_graph_get(network->graph, i);
-        /* Of layers, not of what they make of parameters alone. */
+        /* Only layers, not nodes that depend on parameters alone. */
         if (!network->sparse &&
             (!pl_shape_batched(node->shape) ||
              (node->op == &pl_op_input && node->shape.rank == 1)))
             continue;
-        char shape[PL_SHAPE_TEXT], name[1024]; /* as an ONNX file has it */
+        char shape[PL_SHAPE_TEXT], name[1024]; /* may come from an ONNX file */
         int64_t work =
             node->op->multiply_adds != NULL ? node->op->multiply_adds(node) : 0;
         total += work;
@@ -77,7 +77,7 @@ static pl_status print_memory(const pl_network *network,
 {
     const pl_kernels *kernels;
     PL_TRY(pl_options_kernels(options, &kernels));
-    /* Tests of a set like the model's, which is not opened. */
+    /* Test data like the model's, which is not opened. */
     const pl_train_options *train = &options->train;
     const pl_dataset test = {
         .count = -1,

@@ -1,5 +1,5 @@
-/* Watch the host, or a command and all it starts, from outside: the recorder
- * of resources/<host>.csv as a tool of its own. */
+/* Watch the host, or a command and the processes it starts, from outside: the
+ * recorder of resources/<host>.csv as a separate tool. */
 #include "app/train/interrupt.h"
 #include "app/view/output.h"
 #include "base/clock.h"
@@ -19,7 +19,7 @@
 
 #define SLICE_MS  20 /* how often to check for the end */
 #define PIDS_MOST 1024
-#define ASK_NS    INT64_C(5000000000) /* from asking to end to telling so */
+#define ASK_NS    INT64_C(5000000000) /* Ctrl-C to SIGTERM to SIGKILL */
 
 extern char **environ;
 
@@ -56,7 +56,7 @@ typedef struct monitor {
     char **command; /* NULL-terminated; NULL: none */
     const atomic_bool *interrupt;
     pid_t child;
-    bool ended; /* the child has */
+    bool ended; /* the child has ended */
     int wait_status;
     pl_usage *usage;
     FILE *csv;
@@ -95,7 +95,7 @@ static pl_status open_csv(monitor *m)
     return write_csv(m, pl_usage_header(m->usage));
 }
 
-/* The command has its signals as we had them. */
+/* The command gets the signal handling that we were started with. */
 static pl_status start_command(monitor *m)
 {
     posix_spawnattr_t attributes;
@@ -134,8 +134,8 @@ static pl_status sample(monitor *m, bool show)
     return PL_OK;
 }
 
-/* Ctrl-C reached the command as well; one that does not end is told, then
- * made to. */
+/* The command received Ctrl-C as well; if it does not end, it gets SIGTERM,
+ * then SIGKILL. */
 static void end_command(monitor *m)
 {
     if (m->child <= 0 || m->ended || !atomic_load(m->interrupt))
@@ -174,7 +174,7 @@ static pl_status watch(monitor *m)
 
 static void close_monitor(monitor *m)
 {
-    if (m->child > 0 && !m->ended) { /* we failed: it goes with us */
+    if (m->child > 0 && !m->ended) { /* we failed: end it too */
         kill(m->child, SIGKILL);
         waitpid(m->child, NULL, 0);
     }
@@ -185,7 +185,7 @@ static void close_monitor(monitor *m)
 
 static pl_status run_monitor(monitor *m, int *exit_status)
 {
-    /* The command's output stays its own, and so do the lines of CSV. */
+    /* The command's output stays separate, and so do the lines of CSV. */
     const char *csv = m->options->csv;
     m->view.file = m->command != NULL ? stderr
                    : csv == NULL      ? stdout

@@ -1,4 +1,4 @@
-/* The runs of a folder in a browser, while they go on. */
+/* Shows the runs of a folder in a browser while they are running. */
 #include "app/train/interrupt.h"
 #include "base/error.h"
 #include "base/file/file.h"
@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #define SLICE_MS 50   /* how often to check for the end */
-#define STOP_MS  2000 /* for a job to confirm that it stops */
+#define STOP_MS  2000 /* for a job to confirm that it will stop */
 /* Tried first, so that open pages find a server that was restarted. */
 #define USUAL_PORT 7223
 
@@ -53,7 +53,7 @@ static pl_status start(pl_http **out, const page_options *options,
         opts.port = USUAL_PORT;
         if (pl_http_new(out, &opts) == PL_OK)
             return PL_OK;
-        opts.port = 0; /* it is taken */
+        opts.port = 0; /* the port is in use */
     }
     return pl_http_new(out, &opts);
 }

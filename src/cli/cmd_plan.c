@@ -1,5 +1,6 @@
-/* cmd_plan.c - `plan`: tells its own flags from train's, measures the model or
- * takes it from a run, and prints what strategies would bring on a cluster. */
+/* cmd_plan.c - `plan`: separates its own flags from those of train, measures
+ * the model or takes it from a run, and prints the predicted speed of
+ * strategies on a cluster. */
 #include "app/doctor/doctor.h"
 #include "app/plan/forecast_page.h"
 #include "app/plan/units.h"
@@ -120,12 +121,12 @@ typedef struct session {
     plan_flags flags;
     pl_options options;
     pl_run_record record; /* of --from; zeroed: none */
-    pl_json *recalled;    /* those of its flags that hold; the options borrow
-                             texts of it */
+    pl_json *recalled;    /* those of its flags that apply; the options borrow
+                             its texts */
     pl_forecast_work work;
     pl_forecast_opts plan_opts;
     pl_buffer command, here;
-    char **own, **trains; /* the words of the command line, apart */
+    char **own, **trains; /* the words of the command line, by owner */
     int own_count, train_count;
 } session;
 
@@ -148,7 +149,7 @@ static const pl_param *flag_of(const pl_param_group *groups, size_t count,
     return pl_param_find(groups, count, name);
 }
 
-/* Words that a flag takes: itself, and its value behind a blank. */
+/* Words of a flag: itself, and its value if that is a separate word. */
 static int words_of(const pl_param *param, const char *word)
 {
     return param->kind == PL_PARAM_FLAG || strchr(word, '=') != NULL ? 1 : 2;
@@ -177,7 +178,7 @@ static bool is_named(const session *s)
     return s->train_count > 0 && s->trains[0][0] != '-';
 }
 
-/* The model by its name, or the model of the run. */
+/* The model given by name, or the model of the run. */
 static pl_status choose_model(session *s, const pl_model **out)
 {
     const char *name = is_named(s) ? s->trains[0] : s->record.model;
@@ -191,8 +192,8 @@ static pl_status choose_model(session *s, const pl_model **out)
     return pl_app_model(s->app, name, out);
 }
 
-/* Flags of how gradients travel: a plan may change them, as what a worker
- * computes does not depend on them. */
+/* Flags about how gradients travel: a plan may change them, as the work of a
+ * worker does not depend on them. */
 static bool is_of_exchange(const pl_param *param)
 {
     static const size_t offsets[] = {
@@ -208,7 +209,7 @@ static bool is_of_exchange(const pl_param *param)
     return false;
 }
 
-/* The run's flags; those that are given again must be the same. */
+/* The run's flags; a flag that is given again must have the same value. */
 static pl_status recall(session *s)
 {
     size_t groups;
@@ -226,7 +227,7 @@ static pl_status recall(session *s)
     return pl_options_recall(&s->options, s->recalled);
 }
 
-/* All-reduce, of which --local-steps makes a plan, must accept --codec. */
+/* All-reduce, which a plan with --local-steps predicts, must accept --codec. */
 static pl_status check_exchange(const session *s)
 {
     pl_options together = s->options;
@@ -250,7 +251,7 @@ static pl_status read_options(session *s)
     return check_exchange(s);
 }
 
-/* A flag that the rows of a plan choose themselves. */
+/* A flag that is set by each row of the plan. */
 static bool is_chosen(const pl_param *param)
 {
     return param->offset == offsetof(pl_train_options, strategy) ||
@@ -259,7 +260,7 @@ static bool is_chosen(const pl_param *param)
            param->offset == offsetof(pl_train_options, ps);
 }
 
-/* "train MODEL" with the flags that were given, for the commands of rows. */
+/* "train MODEL" with the given flags, for the commands of the rows. */
 static void put_train(const session *s, pl_buffer *out)
 {
     size_t groups;
@@ -276,7 +277,8 @@ static void put_train(const session *s, pl_buffer *out)
     }
 }
 
-/* Names of hosts, also those that begin with a digit, rather than a number. */
+/* True for names of hosts, also if they begin with a digit; false for a
+ * number. */
 static bool hosts_are_named(const session *s)
 {
     const char *hosts = s->flags.hosts;
@@ -310,7 +312,7 @@ static int32_t count_names(const char *hosts)
     return count;
 }
 
-/* A plan over a link that nobody knows would be a guess. */
+/* Without a measured link the plan would be a guess. */
 static pl_status refuse_unmeasured(const pl_diagnosis *d, const char *hosts)
 {
     for (size_t i = 0; i < d->line_count; i++) {
@@ -377,7 +379,7 @@ static pl_status read_cluster(session *s)
     const plan_flags *flags = &s->flags;
     pl_forecast_opts *opts = &s->plan_opts;
     opts->cores = flags->cores > 0 ? (int32_t)flags->cores : pl_thread_cores();
-    /* Wrong flags are refused before anything is measured. */
+    /* Refuse wrong flags before measuring anything. */
     double rate = 0, rtt = 0;
     if (flags->link != NULL)
         PL_TRY(pl_units_rate(&rate, "link", flags->link));
@@ -449,7 +451,7 @@ static pl_status print_json(const pl_forecast *plan)
     return PL_OK;
 }
 
-/* The page is on standard output, where nothing else may be. */
+/* The page is written to standard output, which must hold nothing else. */
 static bool is_page_alone(const session *s)
 {
     return s->flags.out != NULL && strcmp(s->flags.out, "-") == 0;
@@ -467,7 +469,7 @@ static pl_status write_page(const pl_forecast *plan, const session *s)
     return status;
 }
 
-/* --- all of it ---------------------------------------------------------- */
+/* --- the command -------------------------------------------------------- */
 
 static pl_status get_work(session *s)
 {

@@ -77,15 +77,15 @@ typedef struct answer {
     double probability;
 } answer;
 
-/* One `predict` from opened run to printed lines. */
+/* One `predict` command, from the opened run to the printed lines. */
 typedef struct session {
     const predict_options *options;
     pl_trained *trained;
     pl_predictor *predictor;
-    answer *best; /* options->top of them, the best first */
-    bool several; /* files: lines say which */
+    answer *best; /* [options->top], the most probable first */
+    bool several; /* several files: lines name theirs */
     const pl_dataset *set;
-    const char *word; /* as it was given */
+    const char *word; /* as given */
 } session;
 
 static pl_status check_examples(const session *s)
@@ -104,7 +104,7 @@ static pl_status check_examples(const session *s)
     return PL_OK;
 }
 
-/* The best classes in order; of equal ones the first, as in a test. */
+/* The best classes in order; of equal ones the first, as in tests. */
 static void find_best(const session *s, const float *logits)
 {
     int64_t found = 0;
@@ -118,7 +118,7 @@ static void find_best(const session *s, const float *logits)
     }
 }
 
-/* Softmax over all classes, for the best of them. */
+/* Softmax over all classes, kept for the best of them. */
 static pl_status find_probabilities(const session *s, const float *logits)
 {
     double most = s->best[0].logit, sum = 0;
@@ -159,7 +159,7 @@ out:
     return status;
 }
 
-/* The name of an image's file; NULL: examples have numbers only. */
+/* The name of an image's file; NULL: examples have only numbers. */
 static const char *name_of(const session *s, int64_t index)
 {
     return s->set->row_names != NULL ? s->set->row_names[index] : NULL;
@@ -213,7 +213,8 @@ static void put_source(pl_buffer *line, const session *s)
     pl_buffer_text(line, ":");
 }
 
-/* Names of files and classes are foreign: a folder or a run.json has them. */
+/* Names of files and classes are untrusted: they come from a folder or a
+ * run.json. */
 static pl_status print_text(const session *s, int64_t index)
 {
     pl_buffer line = { .data = NULL };
@@ -259,7 +260,7 @@ static pl_status print_csv(const session *s, int64_t index)
 
 /* --- models that predict numbers ---------------------------------------- */
 
-/* "prediction": 2.5, or of several numbers a list. */
+/* "prediction": 2.5, or a list for several numbers. */
 static pl_status set_numbers(pl_json *json, const session *s,
                              const float *numbers)
 {
@@ -359,7 +360,7 @@ static pl_status print_examples(const session *s)
 {
     int64_t count = s->set->count, classes = s->trained->job.classes;
     int64_t room = pl_predictor_room(s->predictor);
-    /* With the reader gone there is nothing left to compute for. */
+    /* Without a reader of the output there is nothing left to compute. */
     for (int64_t first = 0; first < count && !ferror(stdout); first += room) {
         int64_t rows = count - first < room ? count - first : room;
         pl_view view = pl_view_from(&s->set->features, first);
@@ -371,7 +372,7 @@ static pl_status print_examples(const session *s)
     return PL_OK;
 }
 
-/* A source as it is named for training; of a file alone, its first bytes say
+/* A source in the syntax of training.  For a plain file, its first bytes tell
  * whether it is an image or IDX. */
 static pl_status name_source(char **out, const char *word)
 {
@@ -390,7 +391,7 @@ static pl_status predict_source(session *s, const char *word)
     pl_dataset *set = NULL;
     char *source;
     PL_TRY(name_source(&source, word));
-    train->holdout = 0; /* all of it is wanted */
+    train->holdout = 0; /* predict every example */
     pl_status status =
         pl_job_open_set(&s->trained->job, source, PL_SPLIT_TEST, &set);
     s->set = set;

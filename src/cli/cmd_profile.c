@@ -59,7 +59,7 @@ static pl_status print_text(const pl_table *table,
     return status;
 }
 
-/* For programs: one document, with a column that tells workers from servers. */
+/* For programs: one document, with a column for the role. */
 static pl_status print_all(const pl_traces *t, const profile_options *options)
 {
     pl_table *table;

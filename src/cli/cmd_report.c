@@ -1,4 +1,4 @@
-/* cmd_report.c - `report`: writes one HTML page about some runs, and on request
+/* cmd_report.c - `report`: writes an HTML page about some runs, and on request
  * its tables and figures as files. */
 #include "app/run/runs.h"
 #include "app/view/output.h"
@@ -91,7 +91,7 @@ static pl_status write_curves(const pl_runs_model *model, const char *folder)
     return status;
 }
 
-/* Tables are written in any case; without gnuplot there are no figures. */
+/* Tables are always written; without gnuplot there are no figures. */
 static pl_status write_files(const pl_page *page, const pl_runs_model *model,
                              const char *folder, FILE *notices)
 {

@@ -1,5 +1,5 @@
-/* cmd_sweep.c - `sweep`: reads what to run from files and from flags, lists or
- * runs the cells, and shows the results. */
+/* cmd_sweep.c - `sweep`: reads the cells from files and flags, lists or runs
+ * them, and shows the results. */
 #include "app/run/runs.h"
 #include "app/sweep/series.h"
 #include "app/sweep/spec.h"
@@ -177,7 +177,7 @@ static bool is_repeated(const pl_json *cells)
            repeat > 1;
 }
 
-/* What came of a sweep, in one table; nothing when no run was begun. */
+/* The results of a sweep in one table; nothing when no run was started. */
 static pl_status print_results(const pl_series_sweep *sweep)
 {
     pl_records records;
@@ -201,7 +201,7 @@ static pl_status sweep(const pl_app *app, const pl_series *series, bool list)
         PL_TRY(print_cells(app, series, &series->list[i]));
     if (list)
         return PL_OK;
-    /* It is not meant for the trainings, which are started here. */
+    /* It does not apply to the trainings that are started here. */
     unsetenv("TF_CONFIG");
     pl_error failed;
     pl_error_save(&failed, pl_series_run(series));
@@ -218,7 +218,7 @@ static pl_status sweep(const pl_app *app, const pl_series *series, bool list)
 
 #define LAUNCH_WORDS 12
 
-/* An allocation of several nodes is for all of them. */
+/* True in a Slurm allocation of several nodes: the cells use all of them. */
 static bool has_nodes(void)
 {
     const char *nodes = getenv("SLURM_JOB_NUM_NODES");
@@ -253,8 +253,8 @@ static bool make_launch(const sweep_options *options,
     return true;
 }
 
-/* Words before "--" are files, those behind it flags; with --grid the first
- * one is the model. */
+/* Words before "--" are files, words after it flags; with --grid the first word
+ * is the model. */
 static pl_status plan_and_sweep(const pl_app *app, const sweep_options *options,
                                 const pl_words *words, int flag_count)
 {
@@ -263,7 +263,7 @@ static pl_status plan_and_sweep(const pl_app *app, const sweep_options *options,
     int named = words->count - flag_count;
     bool grid = options->grid != NULL;
     if (grid && named == 0 && flag_count > 0) {
-        named++; /* the model stands behind "--" */
+        named++; /* the model follows "--" */
         flag_count--;
     }
     if (named == 0)
@@ -294,7 +294,7 @@ static pl_status plan_and_sweep(const pl_app *app, const sweep_options *options,
     return status;
 }
 
-/* Words behind the first "--". */
+/* The number of words after the first "--". */
 static int words_behind(int argc, char **argv)
 {
     for (int i = 0; i < argc; i++)

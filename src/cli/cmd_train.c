@@ -1,5 +1,5 @@
-/* cmd_train.c - `train`: decides what this process is, a single trainer, the
- * supervisor of a job or one of its tasks, and starts that. */
+/* cmd_train.c - `train`: decides whether this process is a single trainer, the
+ * supervisor of a job or one of its tasks, and starts it. */
 #include "app/launch/train_local.h"
 #include "app/launch/train_mpirun.h"
 #include "app/options/resume.h"
@@ -24,7 +24,7 @@
 typedef struct session {
     const pl_app *app;
     pl_options options;
-    pl_run_record record; /* of the run that is resumed; zeroed: none */
+    pl_run_record record; /* of the run to resume; zeroed: none */
     pl_part part;
 } session;
 
@@ -35,15 +35,15 @@ static void close_session(session *s)
     pl_options_close(&s->options);
 }
 
-/* True when the run to resume has come to its end; then its summary was
- * printed, by one task of the job. */
+/* True when the run to resume has already ended; then one task of the job has
+ * printed its summary. */
 static pl_status look_finished(session *s, bool *finished)
 {
     const pl_part *part = &s->part;
     pl_summary summary;
     *finished = false;
     if (s->record.model == NULL || s->options.train.control > 0)
-        return PL_OK; /* a supervisor has looked */
+        return PL_OK; /* the supervisor has checked */
     PL_TRY(pl_resume_finished(&s->options, &summary, finished));
     if (!*finished)
         return PL_OK;
@@ -56,8 +56,8 @@ static pl_status look_finished(session *s, bool *finished)
     return status;
 }
 
-/* Only who makes the run folder can tell whether the run is there: the hosts
- * of other tasks may not have it. */
+/* Only the task that creates the run folder can check whether the run exists:
+ * other tasks' hosts may not have it. */
 static pl_status check_resume(const session *s)
 {
     const pl_part *part = &s->part;
@@ -67,7 +67,7 @@ static pl_status check_resume(const session *s)
     return pl_resume_check(&s->options);
 }
 
-/* Only the chief has the records of all.  Ranks of MPI have all the same
+/* Only the chief has the records of all tasks.  MPI ranks all have the same
  * flags. */
 static pl_status check_metrics(const session *s)
 {
@@ -88,13 +88,14 @@ static pl_status be_task(session *s, int64_t begin_ns)
     pl_control *control = NULL;
     if (s->options.train.control > 0) {
         PL_TRY(pl_control_new(&control, (int)s->options.train.control));
-        /* Started through /proc/self/exe, it would be called "exe". */
+        /* Without this, as it was started through /proc/self/exe, its name is
+         * "exe". */
         prctl(PR_SET_NAME, s->app->program);
     }
     if (s->options.train.strategy == PL_TRAIN_STRATEGY_ALLREDUCE &&
         s->options.train.engine == PL_TRAIN_ENGINE_MPI)
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* a rank ends with its launcher */
-    pl_task_log *log = NULL;              /* who supervises keeps one */
+    pl_task_log *log = NULL;              /* a supervisor keeps one itself */
     pl_job_keys keys;
     bool has_keys = false;
     pl_status status = pl_task_keys(&keys, &has_keys,
@@ -165,7 +166,7 @@ static pl_status train(session *s, int argc, char **argv)
     });
 }
 
-/* Without a model's name, the flags that some model has. */
+/* Without a model name, show the flags that some models have. */
 static pl_status print_help(const pl_app *app, pl_options *options, bool named,
                             const char *topic)
 {

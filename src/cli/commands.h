@@ -1,7 +1,7 @@
 /* commands.h - the commands of the program.
  *
- * Each gets the arguments behind its own name and returns a status; only
- * app.c turns it into an exit status.
+ * Each receives the arguments after its own name and returns a status, which
+ * only app.c turns into an exit status.
  *
  * Threads: one. */
 #ifndef PL_CLI_COMMANDS_H
@@ -12,7 +12,7 @@
 #include "base/param/param.h"
 
 typedef struct pl_example {
-    const char *words; /* behind the program's name */
+    const char *words; /* after the program's name */
     const char *says;  /* what it does */
 } pl_example;
 
@@ -27,8 +27,9 @@ typedef struct pl_command {
     pl_status (*run)(const pl_app *app, int argc, char **argv);
     const pl_param *params; /* its flags, for the documents; NULL: train's */
     size_t param_count;     /* at most PL_COMMAND_FLAGS */
-    /* Optional: what the flags' conditions are about beside other flags (at
-     * most PL_COMMAND_FACTS, and how many), and how they read. */
+    /* Optional: what the flags' conditions refer to besides other flags (at
+     * most PL_COMMAND_FACTS; returns the number), and how conditions are
+     * phrased. */
     size_t (*facts)(const pl_words *words, pl_param_fact *facts);
     const pl_param_term *terms;
     size_t term_count;
@@ -74,9 +75,9 @@ pl_status pl_cmd_matmul_launch(const pl_app *app, const pl_launch_flags *flags,
 bool pl_app_wants_help(int argc, char **argv);
 
 /* For a command with one table of flags: fill `target` with the defaults and
- * with what the user gave; -o is --out.  Flags without an effect are refused.
- * The words are all but the flags (the caller frees the list by pl_mem_free);
- * no list when help was asked for and printed. */
+ * the given flags; -o is --out.  Flags without an effect are refused.  The
+ * words are the arguments that are not flags (the caller frees the list with
+ * pl_mem_free); there is no list when help was requested and printed. */
 pl_status pl_command_parse(const pl_command *command, const pl_app *app,
                            void *target, int argc, char **argv,
                            pl_words *words) PL_MUST_CHECK;

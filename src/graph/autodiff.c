@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "graph/graph.h"
 
-/* depends[i]: node i leads to a parameter, so its gradient is wanted. */
+/* depends[i]: node i depends on a parameter, so its gradient is needed. */
 static void find_dependents(const pl_graph *graph, int count, bool *depends)
 {
     for (int i = 0; i < count; i++) {
@@ -36,8 +36,8 @@ static void push_back(pl_node *node, pl_node **diffs, const bool *depends)
     }
 }
 
-/* Each parameter's gradient is written to a place of its own, so it must be
- * the result of an operator that writes, and of no other parameter. */
+/* Each parameter's gradient is written to its own memory, so it must be the
+ * result of an operator that writes, and not that of another parameter. */
 static pl_node *own_result(pl_node *diff, pl_node **diff_of, int count)
 {
     bool shared = diff->op->alias || diff->op->run == NULL;
@@ -53,7 +53,7 @@ static void collect(pl_graph *graph, pl_node **diffs, pl_node **diff, int room)
     while ((param = pl_graph_next_param(graph, param)) != NULL) {
         pl_node *found = diffs[param->id];
         PL_ASSERT(index < room);
-        /* A running average that the loss does not need approaches itself. */
+        /* A running average unused by the loss approaches itself. */
         if (found == NULL && param->averaged)
             found = param;
         diff[index] = found == NULL ? NULL : own_result(found, diff, index);
@@ -92,8 +92,8 @@ out:
     return status;
 }
 
-/* A mean over rows that need each other not, and sums and multiples of such
- * means; rows[i] says whether node i is computed row by row. */
+/* A mean over independent rows, and sums and multiples of such means; rows[i]:
+ * node i is computed row by row. */
 static bool separable(const pl_node *loss, const bool *rows)
 {
     if (loss->op == &pl_op_mean)

@@ -51,7 +51,7 @@ int64_t pl_channels_room(int64_t channels)
     return (channels + LINE - 1) / LINE * LINE;
 }
 
-/* Numbers of one channel, side by side. */
+/* Contiguous numbers of one channel. */
 typedef struct span {
     int64_t offset, count;
 } span;
@@ -111,7 +111,7 @@ static void column_products(const pl_channels *c, int64_t first, int64_t count,
                             const float *a, const float *a_less, const float *b,
                             const float *b_less, double *sums)
 {
-    double filled[LINE]; /* a block has columns that are no channels */
+    double filled[LINE]; /* a block may have columns beyond the last channel */
     int64_t last = block_of(c, first + count - 1);
     memset(sums, 0, (size_t)count * sizeof *sums);
     for (int64_t block = block_of(c, first); block <= last; block++) {
@@ -167,7 +167,7 @@ static void column_blend(const pl_channels *c, int64_t first, int64_t count,
         }
 }
 
-/* The lanes of rows that are not there: gradients of weights add them up. */
+/* Clear the lanes of missing rows, which gradients of weights add up. */
 static void clear_missing(const pl_channels *c, int64_t channel, float *dst)
 {
     int64_t used = c->rows % c->lanes;

@@ -1,8 +1,8 @@
-/* When a run needs its parameters, and when their gradients are done. */
+/* When a run needs its parameters, and when their gradients are complete. */
 #include "base/mem.h"
 #include "graph/plan_priv.h"
 
-/* The first step that reads the parameter or makes a copy of it. */
+/* The first step that reads or copies the parameter. */
 static int first_read(const pl_plan *plan, int parameter)
 {
     for (int s = 0; s < plan->step_count; s++) {
@@ -16,7 +16,7 @@ static int first_read(const pl_plan *plan, int parameter)
     return 0;
 }
 
-/* The step that writes the gradient, or the one that does so along the way. */
+/* The step that writes the gradient, or whose operator also computes it. */
 static int last_write(const pl_plan *plan, const pl_node *diff)
 {
     for (int s = 0; diff != NULL && s < plan->step_count; s++) {
@@ -29,7 +29,7 @@ static int last_write(const pl_plan *plan, const pl_node *diff)
     return plan->step_count - 1;
 }
 
-/* Put an event behind those of its step and earlier ones. */
+/* Insert an event after those of its step and earlier ones. */
 static void add_event(pl_event *events, int count, pl_event event)
 {
     int at = count;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* A node's result in the forms it is read in (enum pl_form). */
+/* A node's result in each form in which it is read (enum pl_form). */
 typedef struct slot {
     pl_view form[PL_FORM_BLOCKED + 1];
 } slot;
@@ -17,11 +17,11 @@ struct pl_exec {
     const pl_plan *plan;
     pl_exec_state state;
     float *arena;
-    float *own;          /* the arena, unless it is a host's */
-    const float *diff;   /* where gradients go */
+    float *own;          /* the arena, unless it belongs to a host */
+    const float *diff;   /* memory for gradients */
     slot *slots;         /* one per node */
     pl_op_run *runs;     /* one per step, all pointers set */
-    pl_dnn_call **calls; /* one per step, NULL: none */
+    pl_dnn_call **calls; /* one per step, NULL: no operation */
 };
 
 /* Where the operator of this node writes; NULL for a view. */
@@ -44,7 +44,7 @@ static float *result_of(pl_exec *exec, const pl_params *params,
     return NULL;
 }
 
-/* Elements from one row to the next. */
+/* Elements between rows. */
 static int64_t row_stride(const pl_node *node)
 {
     int64_t row = pl_shape_row(node->shape);
@@ -126,7 +126,7 @@ static void set_run(pl_exec *exec, int s, const pl_params *params,
     }
 }
 
-/* Give the step's operation the memory that its operator would use. */
+/* Bind the step's operation to the memory that its operator would use. */
 static pl_status bind_call(pl_exec *exec, int s, const pl_params *params,
                            const pl_params *grads)
 {
@@ -138,7 +138,7 @@ static pl_status bind_call(pl_exec *exec, int s, const pl_params *params,
     if (op == NULL)
         return PL_OK;
     float *data[PL_DNN_ARGS] = { [PL_DNN_RESULT] = run->out };
-    /* Written only where fewer rows than planned are filled up. */
+    /* Written only when padding a run with fewer rows than planned. */
     for (int j = 0; j < PL_DNN_RESULT && run->in[j] != NULL; j++)
         data[j] = (float *)run->in[j]->data;
     if (value->bias > 0)
@@ -254,7 +254,7 @@ bool pl_plan_factors(const pl_node *diff, pl_factor_sizes *out)
     return true;
 }
 
-/* Behind the operator its inputs may be gone. */
+/* Copy the factors before a later step reuses the memory of the inputs. */
 static void keep_factors(const pl_op_run *run)
 {
     pl_factor_sizes sizes = factor_sizes(run->node);
@@ -269,7 +269,7 @@ static void keep_factors(const pl_op_run *run)
                               run->factors + rows * sizes.outputs);
 }
 
-/* The step that computes a gradient of dense weights. */
+/* The step that computes the gradient of dense weights. */
 static pl_op_run *run_of(const pl_exec *exec, const pl_node *diff)
 {
     const pl_plan *plan = exec->plan;
@@ -289,7 +289,7 @@ void pl_exec_keep_factors(pl_exec *exec, const pl_node *diff, float *to,
     run->factor_scale = scale;
 }
 
-/* The step that computes `diff`, of other factors. */
+/* The step that computes `diff`, run on other factors. */
 typedef struct factor_run {
     pl_exec_state state;
     pl_view views[2];
@@ -354,7 +354,7 @@ static void run_step(const pl_exec *exec, int s)
         run->node->op->run(run);
 }
 
-/* Call the hook for the events of step s; false where it fails. */
+/* Call the hooks for the events of step s; false on failure. */
 static bool call_hooks(pl_exec_hooks *hooks,
                        pl_status (*hook)(void *context, int param),
                        const pl_event *list, int count, int s, int *next)
@@ -383,7 +383,7 @@ static void note_finished(const pl_exec_args *args)
         args->finished(args->finished_context);
 }
 
-/* With a trace, with hooks, or both. */
+/* Run with a trace, with hooks, or both. */
 static void run_watched(const pl_exec *exec, const pl_exec_args *args)
 {
     const pl_plan *plan = exec->plan;

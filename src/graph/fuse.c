@@ -1,7 +1,7 @@
 /* Design.
  *
- * A chain is found from its end.  What it would not write must be read by
- * nobody but the chain: of a convolution only by the activation, of an
+ * A chain is found from its end. A result that is no longer written must have
+ * no reader outside the chain: a convolution is read only by the activation, an
  * activation only by the pooling and by two gradients that need no more than
  * the pooling's result and the cell it came from:
  *
@@ -9,15 +9,15 @@
  *   one step, keeps cells in a      ->   relu_grad(relu, max_pool_grad)
  *   workspace                            one step
  *
- * The gradients of an activation before an average pooling need all that the
- * activation wrote; there the chain ends with the activation. */
+ * The gradients of an activation before an average pooling need the whole
+ * result of the activation; there the chain ends with the activation. */
 #include "graph/fuse.h"
 
 #include "base/mem.h"
 
 #define MOST_READERS 3
 
-/* Who reads a node's result, among the needed ones. */
+/* The readers of a node's result among the needed nodes. */
 typedef struct readers {
     int count;
     const pl_node *first[MOST_READERS];
@@ -41,7 +41,7 @@ static const struct {
 };
 #define ACTIVATIONS (sizeof activations / sizeof *activations)
 
-/* Its place in the list above, or -1. */
+/* Its index in the list above, or -1. */
 static int activation_of(const pl_node *node)
 {
     for (int i = 0; i < (int)ACTIVATIONS; i++)
@@ -63,14 +63,14 @@ static void find_readers(fuser *f)
     }
 }
 
-/* Nobody but `reader` needs the node's result. */
+/* Is `reader` the only reader of the node's result? */
 static bool only_for(const fuser *f, const pl_node *node, const pl_node *reader)
 {
     const readers *r = &f->readers[node->id];
     return !f->opts->kept[node->id] && r->count == 1 && r->first[0] == reader;
 }
 
-/* The reader of `node` that is this operator, or NULL. */
+/* The reader of `node` with this operator, or NULL. */
 static const pl_node *reader_of(const fuser *f, const pl_node *node,
                                 const pl_op *op)
 {
@@ -82,14 +82,14 @@ static const pl_node *reader_of(const fuser *f, const pl_node *node,
 }
 
 /* conv2d, activation (NULL: none) and pooling (NULL: none), and the gradients
- * of the last two, both NULL or none. */
+ * of the latter two, both set or both NULL. */
 typedef struct chain {
     const pl_node *conv, *activation, *pool;
     const pl_node *unpool, *slope;
-    int kind; /* of the activation, in the list above; -1: none */
+    int kind; /* activation's index in the list above; -1: none */
 } chain;
 
-/* The pooling's input is read by it and by the gradients only. */
+/* The pooling's input is read only by the pooling and the gradients. */
 static bool find_gradients(const fuser *f, chain *c)
 {
     const pl_node *src = c->pool->in[0];
@@ -159,7 +159,7 @@ static pl_conv_block block_of(const chain *c)
     return block;
 }
 
-/* Let a new node stand for `node`. */
+/* Replace `node` by a new node. */
 static pl_fused *stand_for(fuser *f, const pl_node *node, const pl_op *op)
 {
     pl_fused *fused = &f->fused[f->count++];
@@ -169,9 +169,9 @@ static pl_fused *stand_for(fuser *f, const pl_node *node, const pl_op *op)
     return fused;
 }
 
-/* Where windows do not reach the edge of the image, the gradient there is zero.
- * The convolution's own gradients need not see it: let `back`, which stands for
- * `diff`, end where the windows do. */
+/* If windows do not reach the edge of the image, the gradient there is zero.
+ * The convolution's own gradients need not read it: crop `back`, which replaces
+ * `diff`, to the area of the windows. */
 static void crop(fuser *f, const pl_node *diff, pl_fused *back)
 {
     static const pl_op *const those[] = { &pl_op_conv2d_src,
@@ -224,11 +224,11 @@ pl_status pl_fuse(const pl_fuse_opts *opts, const pl_node **nodes,
     fuser f = { .opts = opts, .nodes = nodes, .fused = fused };
     PL_TRY(PL_NEW(f.readers, (size_t)all));
     find_readers(&f);
-    /* The longest first: a pooling comes after what it reads. */
+    /* The longest first: a pooling comes after its inputs. */
     for (int i = all - 1; i >= 0; i--) {
         chain c;
         const pl_node *node = pl_graph_get(opts->graph, i);
-        bool inside = /* of a chain that is fused already */
+        bool inside = /* part of a chain that is already fused */
             activation_of(node) >= 0 && f.readers[i].count > 0 &&
             nodes[f.readers[i].first[0]->id]->op == &pl_op_conv_block;
         if (opts->needed[i] && !inside && find_chain(&f, node, &c))

@@ -1,6 +1,6 @@
 /* Adds nodes and checks them: types, inputs, the operator's shape rule. The
  * first failure is kept in the graph and every later call returns NULL, so a
- * model is built without a check per line and reported once. */
+ * model is built without a check per line and its error reported once. */
 #include "graph/graph.h"
 
 #include "base/assert.h"
@@ -11,7 +11,7 @@
 struct pl_graph {
     pl_node **nodes;
     int count, room;
-    pl_error error; /* the first mistake */
+    pl_error error; /* the first error */
 };
 
 pl_status pl_graph_new(pl_graph **out)
@@ -79,7 +79,7 @@ static pl_status check_types(const pl_node *node)
     return PL_OK;
 }
 
-/* Everything about the new node but its place in the list. */
+/* Set everything in the new node except its place in the list. */
 static pl_status fill_node(pl_node *node, const pl_node_opts *opts)
 {
     node->op = opts->op;

@@ -6,22 +6,22 @@
 #include "base/assert.h"
 #include "tensor/shape.h"
 
-/* A product is large from this many weights on: 4 MiB, beyond which they do
- * not stay in a core's cache between the parts of a batch. */
+/* A product is large from this many weights on: 4 MiB, beyond which they do not
+ * stay in a core's cache between parts of a batch. */
 #define LARGE_PRODUCT (1 << 20)
-/* How many times as fast oneDNN computes one: it sees all rows at once, and
- * there is one gradient to write, not one a part.  Measured on one
- * core: 1.3-1.7 at batch 128, 1.3-5 at 32, of 1024 x 1024 to 4096 x 4096. */
+/* Speedup of a product by oneDNN, which sees all rows at once and writes one
+ * gradient instead of one per part.  Measured on one core: 1.3-1.7 at batch
+ * 128, 1.3-5 at 32, of 1024 x 1024 to 4096 x 4096. */
 #define PRODUCT_GAIN 1.5
-/* From this many on, forward and backward, the gradients of several parts
- * take more memory than train/compute/compute.c allows: one thread would do it
- * all. */
+/* From this many on, forward and backward, the gradients of several parts take
+ * more memory than train/compute/dense_compute.c allows: one thread would do
+ * all the work. */
 #define MOST_PRODUCTS (16 << 20)
-/* By judgement: forward multiply-adds of one example from which on the large
- * world is considered; below, its threads meet more than they work. */
+/* Estimated forward multiply-adds per example from which the large world is
+ * considered; below, its threads synchronize more than they compute. */
 #define LEAST_WORK (2 << 20)
-/* It has to be this much faster: its threads wait for each other in every
- * operator, and suffer more from other programs. */
+/* Minimum speedup: its threads wait for each other in every operator, and
+ * suffer more from other programs. */
 #define LEAST_GAIN 1.2
 
 bool pl_plan_blocks(const pl_plan *plan, const pl_node *node, pl_shape shape)
@@ -46,18 +46,18 @@ static bool large_product(const pl_node *node)
            node->op->multiply_adds(node) >= LARGE_PRODUCT;
 }
 
-/* The share of a block of channels that is not filled up. */
+/* The share of the blocks' channels that is not padding. */
 static double filled(int64_t channels, int64_t block)
 {
     int64_t blocks = (channels + block - 1) / block;
     return (double)channels / (double)(blocks * block);
 }
 
-/* How many times as fast as our kernels oneDNN computes a convolution.  Ours
- * reach 80-95 % of a core's multiply-adds for any sizes.  Measured forward and
- * backward at batch 32 on one core (EPYC Genoa): 64 channels of 3x3 1.75, 192
- * and more 2.2, 32 1.25-1.5, 16 0.9-1.3, 5x5 1.2, first layers 0.8-1.1, and
- * with 24, 37 or 50 channels 0.6-0.8. */
+/* Speedup of a convolution by oneDNN over our kernels.  Ours reach 80-95 % of a
+ * core's multiply-adds for any sizes.  Measured forward and backward at batch
+ * 32 on one core (EPYC Genoa): 64 channels of 3x3 1.75, 192 and more 2.2, 32
+ * 1.25-1.5, 16 0.9-1.3, 5x5 1.2, first layers 0.8-1.1, and with 24, 37 or 50
+ * channels 0.6-0.8. */
 static double conv_gain(const pl_plan *plan, const pl_conv *c)
 {
     int64_t block = plan->kernels->lanes;
@@ -97,7 +97,7 @@ static bool wants_large(const pl_plan *plan, const bool *needed)
            (work >= LEAST_WORK && small >= LEAST_GAIN * large);
 }
 
-/* The only node that reads `id`, or -1 when there are more or it is an
+/* The only node that reads `id`, or -1 if there are several or it is an
  * output. */
 static int only_reader(const pl_plan *plan, const bool *needed, int id)
 {

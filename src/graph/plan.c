@@ -3,18 +3,18 @@
  * 1. need:   walk back from the outputs; nodes are stored in order, so one
  *            pass from the end finds all.
  * 2. world:  large layers or small ones (large.h).
- * 3. fuse:   among small layers chains become one node (fuse.h), and what is
- *            needed is found again.
+ * 3. fuse:   in a small plan chains become one node (fuse.h), and the needed
+ *            nodes are determined again.
  * 4. layout: convolution and pooling work in lanes, in a large plan in blocks
- *            of channels, products row by row, and what works element by
- *            element follows its input.
- * 5. order:  the needed nodes in graph order, each a step; before one that
- *            reads something in another layout, or a view it cannot read in
- *            place, a step that converts it, once.
+ *            of channels, products row by row, and elementwise operators
+ *            follow their input.
+ * 5. order:  the needed nodes in graph order, one step each; an input in
+ *            another layout, or a view that cannot be read in place, is
+ *            converted once, in a step before the first that needs it.
  * 6. uses:   the last step at which each piece of memory is read.
- * 7. place:  step by step, a result takes over an input's memory where the
- *            operator allows it and nobody reads that input later; else the
- *            lowest gap that is large enough among the pieces in use. */
+ * 7. place:  step by step, a result reuses an input's memory if the operator
+ *            allows it and no later step reads that input; otherwise it gets
+ *            the lowest gap that is large enough among the pieces in use. */
 #include "base/assert.h"
 #include "base/mem.h"
 #include "graph/large.h"
@@ -35,8 +35,8 @@ int64_t pl_plan_padded(const pl_plan *plan, int64_t rows)
     return (rows + lanes - 1) / lanes * lanes;
 }
 
-/* Whether the node's memory can be read as it is in this layout.  Blocks are
- * those of one shape. */
+/* Can the node's memory be read directly in this layout?  Blocks must have the
+ * same shape. */
 static bool lies_in(const pl_plan *plan, const pl_node *node, pl_layout layout)
 {
     int id = plan->values[node->id].root;
@@ -47,7 +47,7 @@ static bool lies_in(const pl_plan *plan, const pl_node *node, pl_layout layout)
            pl_shape_equal(node->shape, plan->nodes[id]->shape);
 }
 
-/* Those that do not care follow their first batched input. */
+/* Operators without a layout of their own follow their first batched input. */
 static pl_layout followed_layout(const pl_plan *plan, const pl_node *node)
 {
     for (int j = 0; j < node->input_count; j++)
@@ -162,7 +162,7 @@ static pl_status fuse(pl_plan *plan, const pl_plan_opts *opts, bool *needed)
     return status;
 }
 
-/* What kind of place each node's result has; offsets come later. */
+/* Choose the kind of place for each node's result; offsets come later. */
 static void choose_places(pl_plan *plan, const pl_params *params,
                           const bool *needed, bool training)
 {
@@ -230,8 +230,8 @@ static void place_gradients(pl_plan *plan, const pl_params *params,
     }
 }
 
-/* A step that converts the node's result, unless there is one.  A copy in
- * blocks belongs to the node, whose shape it has, the others to its root. */
+/* Add a step that converts the node's result, unless there is one.  A blocked
+ * copy belongs to the node, whose shape it has, other copies to its root. */
 static void convert(pl_plan *plan, int id, pl_layout layout)
 {
     static const pl_step_kind kinds[PL_LAYOUTS] = {
@@ -317,7 +317,7 @@ static void find_last_uses(pl_plan *plan)
         }
         for (int j = 0; j < node->input_count; j++)
             piece_of(plan, node, j)->last = s;
-        /* A gradient may read the workspace of what it reads. */
+        /* A gradient may read the workspace of its first input. */
         if (node->input_count > 0)
             plan->values[node->in[0]->id].result.last = s;
     }
@@ -398,7 +398,7 @@ static int64_t scratch_of(const pl_plan *plan, const pl_node *node)
                : 0;
 }
 
-/* Sizes and places of what the operator of step s writes. */
+/* Sizes and places of the results of step s. */
 static void place_result(pl_plan *plan, pieces *used, int s)
 {
     const pl_node *node = plan->nodes[plan->steps[s].node];
@@ -415,9 +415,9 @@ static void place_result(pl_plan *plan, pieces *used, int s)
     value->result.count = size + extra;
     value->scratch.count = rounded(scratch_of(plan, node));
     value->scratch.last = s;
-    /* Large operations need more scratch memory than all results that are
-     * alive: on top of them it leaves no holes.  Small ones best use again
-     * what is in the cache. */
+    /* Large operations need more scratch memory than all live results: placed
+     * after them it leaves no gaps.  Small ones should reuse memory that is in
+     * the cache. */
     if (!plan->large)
         take_piece(plan, used, &value->scratch);
     int again = extra == 0 ? reusable(plan, used, node, s) : -1;
@@ -455,7 +455,7 @@ static pl_status place_all(pl_plan *plan)
 
 static pl_status make_plan(pl_plan *plan, const pl_plan_opts *opts)
 {
-    pl_params *params = NULL; /* only for the places of parameters */
+    pl_params *params = NULL; /* only for the parameters' offsets */
     bool *needed = NULL;
     pl_status status;
     size_t count = (size_t)plan->value_count;

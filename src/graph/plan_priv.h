@@ -1,15 +1,15 @@
-/* plan_priv.h - what plan.c decides and exec.c follows. */
+/* plan_priv.h - the decisions of plan.c that exec.c follows. */
 #ifndef PL_GRAPH_PLAN_PRIV_H
 #define PL_GRAPH_PLAN_PRIV_H
 
 #include "graph/fuse.h"
 #include "graph/plan.h"
 
-/* How a batch lies in memory; see kernels/backend.h. */
+/* The layout of a batch in memory; see kernels/backend.h. */
 typedef enum pl_layout {
-    PL_LAYOUT_PLAIN,   /* row after row */
-    PL_LAYOUT_LANES,   /* `lanes` rows side by side */
-    PL_LAYOUT_BLOCKED, /* `lanes` channels side by side; kernels/cpu/dnn.h */
+    PL_LAYOUT_PLAIN,   /* row by row */
+    PL_LAYOUT_LANES,   /* `lanes` consecutive rows are interleaved */
+    PL_LAYOUT_BLOCKED, /* `lanes` channels are interleaved; kernels/cpu/dnn.h */
     PL_LAYOUTS,
 } pl_layout;
 
@@ -24,27 +24,27 @@ typedef enum pl_value_place {
 /* A piece of the execution's memory, in floats. */
 typedef struct pl_piece {
     int64_t offset;
-    int64_t count; /* 0: there is none */
+    int64_t count; /* 0: none */
     int last;      /* step of the last use; output: after the end */
 } pl_piece;
 
-/* Where a node's result lies. */
+/* Place of a node's result. */
 typedef struct pl_value {
     pl_value_place place;
-    pl_layout layout;          /* of the result; plain where no batch */
+    pl_layout layout;          /* of the result; plain if not a batch */
     int root;                  /* the node whose memory this is */
     int input;                 /* a view: which of the graph's inputs */
-    pl_piece result;           /* with its workspace behind it */
+    pl_piece result;           /* including its workspace */
     int64_t workspace;         /* offset, -1: none */
-    pl_piece copy[PL_LAYOUTS]; /* the same, converted for others */
+    pl_piece copy[PL_LAYOUTS]; /* copies in other layouts */
     pl_piece scratch;          /* during its own step only */
     /* Of large layers; see large.h. */
     bool large;    /* computed by oneDNN */
     bool joined;   /* computed by the step of another node */
-    bool relu;     /* the result goes through it on the way out */
+    bool relu;     /* applied to the result */
     int bias;      /* the node whose result is the gradient of the bias */
-    pl_dnn_op *op; /* the node's; NULL: run or run_large */
-    pl_dnn_op *to[PL_LAYOUTS]; /* what fills copy[] from or to blocked */
+    pl_dnn_op *op; /* of the node; NULL: run or run_large */
+    pl_dnn_op *to[PL_LAYOUTS]; /* fill copy[] from or to blocked */
 } pl_value;
 
 typedef enum pl_step_kind {
@@ -59,7 +59,7 @@ typedef struct pl_step {
     pl_step_kind kind;
 } pl_step;
 
-/* A parameter that is needed before a step, or whose gradient is ready behind
+/* A parameter that is needed before a step, or whose gradient is ready after
  * it. */
 typedef struct pl_event {
     int step;
@@ -70,8 +70,8 @@ struct pl_plan {
     const pl_graph *graph;
     const pl_kernels *kernels;
     int64_t batch;
-    const pl_node **nodes; /* the graph's, or what stands for them */
-    pl_fused *fused;       /* some of them */
+    const pl_node **nodes; /* of the graph, or their replacements */
+    pl_fused *fused;       /* the replacements */
     pl_value *values;      /* one per node */
     int value_count;
     pl_step *steps;
@@ -86,38 +86,39 @@ struct pl_plan {
     bool large;      /* some node is computed by oneDNN */
     bool bf16;       /* ... from numbers rounded to bfloat16 */
     bool training;   /* there are gradients */
-    int threads;     /* of an operator, where the plan is large */
+    int threads;     /* of an operator, if the plan is large */
     int64_t arena;   /* floats */
     int64_t unshared;
 };
 
-/* In which form `node` reads its input j. */
+/* The form in which `node` reads its input j. */
 typedef enum pl_form {
-    PL_FORM_RESULT, /* where the input was written */
-    PL_FORM_VIEW,   /* where the data set has it */
-    PL_FORM_PLAIN,  /* its copies */
+    PL_FORM_RESULT, /* the input's own result */
+    PL_FORM_VIEW,   /* in the data set */
+    PL_FORM_PLAIN,  /* copies in each layout */
     PL_FORM_LANES,
     PL_FORM_BLOCKED,
 } pl_form;
 pl_form pl_plan_form(const pl_plan *plan, const pl_node *node, int j);
-/* The layout in which an operator works; that of its result, where that is a
+/* The layout in which an operator works; that of its result, if it is a
  * batch. */
 pl_layout pl_plan_layout(const pl_plan *plan, const pl_node *node);
-/* In which form a conversion reads the node's result, and what it makes. */
+/* The form of the node's result that a conversion reads, and the form it
+ * writes. */
 pl_form pl_plan_source(const pl_plan *plan, int id, pl_layout to);
 pl_layout pl_plan_target(const pl_step *step);
 
-/* Whether `node` reads its input j, or writes its result, in blocks. */
+/* Does `node` read its input j, or write its result, in blocks? */
 bool pl_plan_blocks(const pl_plan *plan, const pl_node *node, pl_shape shape);
 /* Floats of images [batch, channels, height, width] in blocks. */
 int64_t pl_plan_blocked_count(const pl_kernels *kernels, pl_shape shape,
                               int64_t rows);
 
-/* Find when parameters come, and when gradients can go: of those done at the
- * same step the last first. */
+/* Find when parameters are needed, and when gradients are ready: of those done
+ * in the same step, the last first. */
 pl_status pl_plan_events(pl_plan *plan, const pl_plan_opts *opts) PL_MUST_CHECK;
 
-/* `rows` filled up to whole groups of lanes. */
+/* `rows` rounded up to whole groups of lanes. */
 int64_t pl_plan_padded(const pl_plan *plan, int64_t rows);
 
 #endif

@@ -1,4 +1,4 @@
-/* What operators ask about the run they are in. */
+/* Queries of operators about their current run. */
 #include "graph/op.h"
 #include "graph/plan_priv.h"
 #include "kernels/cpu/team.h"
@@ -6,7 +6,7 @@
 
 /* Fewer elements are not worth waking a thread for (some 10 us). */
 #define LEAST_CUT (64 * 1024)
-/* Ranges a thread, so that a late one does not hold up the rest. */
+/* Ranges per thread, so that a slow thread does not delay the rest. */
 #define RANGES 4
 
 int64_t pl_run_groups(const pl_op_run *run)

@@ -1,6 +1,6 @@
 /* Chooses the kernel table: the first one in `all`, fastest first, that the
  * processor supports. Also computes the scratch sizes of convolutions, which
- * are the same for every table. */
+ * are the same for all tables. */
 #include "kernels/backend.h"
 
 #include "kernels/tables.h"

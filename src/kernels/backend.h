@@ -1,12 +1,12 @@
 /* backend.h - the table of compute kernels, one table per instruction set.
  *
  * The same vector source is compiled once per instruction set; the best set
- * the processor has is chosen at run time.  `reference` is plain C, for
- * comparison.  Kernels run on the calling thread, allocate nothing and cannot
- * fail: shapes were checked when the graph was built.
+ * that the processor supports is chosen at run time.  `reference` is plain C,
+ * for comparison.  Kernels run on the calling thread, allocate nothing and
+ * cannot fail: shapes were checked when the graph was built.
  *
- * For one table results are the same bits from run to run.  Element-wise and
- * optimizer kernels round alike wherever a range is cut.
+ * One table gives the same bits in every run.  Element-wise and optimizer
+ * kernels give the same bits wherever a range is split.
  *
  * Threads: any; the tables are constant. */
 #ifndef PL_KERNELS_BACKEND_H
@@ -22,16 +22,16 @@ typedef struct pl_conv {
     int64_t channels, height, width;
     int64_t outs, out_height, out_width;
     int64_t kernel_h, kernel_w;
-    int64_t stride, pad; /* both ways alike */
+    int64_t stride, pad; /* in both directions */
 } pl_conv;
 
-/* The most outs that are computed side by side, and about how many vectors of
- * the weight gradient are folded over lanes at once. */
+/* Maximum outs in one tile, and the approximate number of vectors of the weight
+ * gradient that are folded over lanes at once. */
 #define PL_CONV_OUTS   6
 #define PL_CONV_FOLDED 256
-/* Floats of scratch memory that conv and conv_weights need: sums of weights
- * before they are folded; and conv_src: the gradient spread out by the stride
- * and the turned weights. */
+/* Floats of scratch memory: conv and conv_weights store sums of weights before
+ * folding them; conv_src stores the gradient spread by the stride and the
+ * turned weights. */
 int64_t pl_conv_scratch(const pl_conv *conv, int lanes);
 int64_t pl_conv_src_scratch(const pl_conv *conv, int lanes);
 
@@ -42,17 +42,16 @@ typedef struct pl_window {
     int64_t size, stride;
 } pl_window;
 
-/* Which elements a dropout keeps: element e of the mask is kept when its 16
- * random bits are at least `least`.  They come from the numbers N[0], N[1],
- * ... of `key` (base/rng.h): 32 elements share eight of them, and element i of
- * the 32 has the low (i < 16) or high half of word i % 16, two words a number.
- * Like this a vector of words gives two vectors of elements, whatever its
- * width. */
+/* Which elements a dropout keeps: element e of the mask is kept if its 16
+ * random bits are at least `least`.  They come from the numbers N[0], N[1], ...
+ * of `key` (base/rng.h): 32 elements share eight of them, and element i of the
+ * 32 has the low (i < 16) or high half of word i % 16, two words per number.
+ * Thus a vector of words gives two vectors of elements for any vector width. */
 typedef struct pl_mask {
     uint64_t key;
-    int64_t first;  /* the mask's element of src[0] */
+    int64_t first;  /* mask element of src[0] */
     uint32_t least; /* of 65536: the rate */
-    float scale;    /* of what is kept */
+    float scale;    /* of kept elements */
 } pl_mask;
 
 typedef enum pl_activation {
@@ -73,7 +72,8 @@ typedef struct pl_conv_block {
     pl_conv conv;
     pl_activation activation;
     pl_pooling pooling;
-    pl_window window; /* side by side: size = stride; none: of size 1 */
+    pl_window window; /* windows do not overlap: size = stride; size 1: no
+                         pooling */
 } pl_conv_block;
 
 /* Floats of scratch memory that conv_block needs. */
@@ -96,7 +96,7 @@ typedef struct pl_kernels {
     /* dst[rows, row] = the view as plain float32. */
     void (*load)(int64_t rows, int64_t row, const pl_view *src, float *dst);
 
-    /* loss[rows] and probs[rows, classes] of integer labels, which are in
+    /* loss[rows] and probs[rows, classes] of integer labels, which must be in
      * range. */
     void (*softmax_xent)(int64_t rows, int64_t classes, const float *logits,
                          const pl_view *labels, float *probs, float *loss);
@@ -104,12 +104,12 @@ typedef struct pl_kernels {
     void (*softmax_xent_grad)(int64_t rows, int64_t classes, const float *probs,
                               const pl_view *labels, const float *diff_loss,
                               float *diff);
-    /* Each row: exp(src) over the sum of the row's, and its gradient. */
+    /* For each row: exp(src) / the row's sum of it, and its gradient. */
     void (*softmax)(int64_t rows, int64_t classes, const float *src,
                     float *dst);
     void (*softmax_grad)(int64_t rows, int64_t classes, const float *dst,
                          const float *diff_dst, float *diff_src);
-    /* hit[rows]: 1 where the first largest logit is the label's, else 0. */
+    /* hit[rows]: 1 if the first largest logit is that of the label, else 0. */
     void (*accuracy)(int64_t rows, int64_t classes, const float *logits,
                      const pl_view *labels, float *hit);
 
@@ -127,7 +127,7 @@ typedef struct pl_kernels {
     void (*leaky_relu)(int64_t n, float slope, const float *src, float *dst);
     void (*leaky_relu_grad)(int64_t n, float slope, const float *dst,
                             const float *diff_dst, float *diff_src);
-    /* src times the normal distribution's share below it. */
+    /* src times the probability of a normal variable below it. */
     void (*gelu)(int64_t n, const float *src, float *dst);
     void (*gelu_grad)(int64_t n, const float *src, const float *diff_dst,
                       float *diff_src);
@@ -151,16 +151,17 @@ typedef struct pl_kernels {
     void (*sum_parts)(int64_t n, int count, const float *const *parts,
                       float *dst);
 
-    /* a = a + rate (src - a); rounds like optimizers, wherever cut. */
+    /* a = a + rate (src - a); the same bits wherever a range is split. */
     void (*average)(int64_t n, float rate, const float *src, float *a);
     /* The sum of (a - a_less) (b - b_less). */
     double (*products)(int64_t n, const float *a, float a_less, const float *b,
                        float b_less);
-    /* dst = a * a_factor + b * b_factor + add; b may be NULL, dst a source. */
+    /* dst = a * a_factor + b * b_factor + add; b may be NULL, dst may be a
+     * source. */
     void (*blend)(int64_t n, const float *a, float a_factor, const float *b,
                   float b_factor, float add, float *dst);
-    /* The same for each column of matrices [rows, row], with numbers of its
-     * own.  The products are added to sums[row]; a_less or b_less NULL: 0, b
+    /* The same for each column of matrices [rows, row], with one number per
+     * column.  The products are added to sums[row]; a_less or b_less NULL: 0, b
      * NULL: factors of 1. */
     void (*column_products)(int64_t rows, int64_t row, const float *a,
                             const float *a_less, const float *b,
@@ -169,10 +170,9 @@ typedef struct pl_kernels {
                          const float *a_factor, const float *b,
                          const float *b_factor, const float *add, float *dst);
 
-    /* The batch-in-lanes layout: element e of row r lies at
-     * [(r / lanes) * row + e] * lanes + r % lanes, so that a vector holds one
-     * element of `lanes` examples.  Rows are filled up with zeros to whole
-     * groups of `lanes`. */
+    /* The batch-in-lanes layout: element e of row r lies at [(r / lanes) * row
+     * + e] * lanes + r % lanes, so that a vector holds one element of `lanes`
+     * examples.  Rows are padded with zeros to whole groups of `lanes`. */
     void (*to_lanes)(int64_t rows, int64_t row, const pl_view *src, float *dst);
     void (*from_lanes)(int64_t rows, int64_t row, const float *src, float *dst);
 
@@ -200,15 +200,15 @@ typedef struct pl_kernels {
     void (*avg_pool_grad)(const pl_window *w, int64_t groups,
                           const float *diff_dst, float *diff_src);
 
-    /* The same bits as conv, the activation and the pooling one by one, but
-     * for the sign of a zero; both NULL: there is no such kernel.  `index`,
-     * NULL or as large as dst: the number of the cell of its window that each
-     * result of a max pooling came from. */
+    /* The same bits as conv, activation and pooling run separately, except for
+     * the sign of a zero; both NULL: not available.  `index`, NULL or as large
+     * as dst: the number of the window cell that each result of a max pooling
+     * came from. */
     void (*conv_block)(const pl_conv_block *b, int64_t groups, const float *src,
                        const float *weights, const float *bias, float *scratch,
                        float *dst, int32_t *index);
-    /* The gradients of max pooling and activation, given what conv_block
-     * wrote: diff_src is the gradient of the convolution's result. */
+    /* The gradients of max pooling and activation, from the results of
+     * conv_block: diff_src is the gradient of the convolution's result. */
     void (*unpool)(const pl_conv_block *b, int64_t groups, const float *dst,
                    const int32_t *index, const float *diff_dst,
                    float *diff_src);
@@ -216,13 +216,14 @@ typedef struct pl_kernels {
     pl_update_kernel *update[PL_OPTIMS];
 } pl_kernels;
 
-/* The best table this processor runs. */
+/* The best table that this processor supports. */
 const pl_kernels *pl_kernels_best(void);
 
-/* By name; NULL when unknown or when this processor lacks it. */
+/* By name; NULL if unknown or not supported by this processor. */
 const pl_kernels *pl_kernels_find(const char *name);
 
-/* All tables this build has, best first, NULL-terminated; supported or not. */
+/* All tables of this build, best first, NULL-terminated; including unsupported
+ * ones. */
 const pl_kernels *const *pl_kernels_all(void);
 
 #endif

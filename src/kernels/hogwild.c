@@ -8,10 +8,10 @@
 #include <math.h>
 
 #define AHEAD        2  /* rows whose weights are prefetched */
-#define LABELS_AHEAD 16 /* labels of shuffled rows lie anywhere, too */
+#define LABELS_AHEAD 16 /* labels of shuffled rows are scattered, too */
 
-/* The table is shared without locks: say so to the compiler.  It costs
- * nothing, on any processor that can read a float at once. */
+/* The table is shared without locks: relaxed atomics tell the compiler.  They
+ * cost nothing on any processor that reads a float at once. */
 static inline float load(const float *at)
 {
     float value;
@@ -30,7 +30,8 @@ static inline float *place(const pl_hogwild *h, uint64_t id)
     return base + id;
 }
 
-/* Fetch the weights of a row and look at its ids; false: one is beyond. */
+/* Prefetch the weights of a row and check its ids; false: an id is out of
+ * range. */
 static inline bool look_ahead(pl_hogwild *h, const pl_rows *rows, int64_t row)
 {
     if (row >= rows->count)
@@ -59,7 +60,7 @@ static inline void prefetch_label(const pl_view *labels, int64_t bytes,
 static inline float product(const pl_hogwild *h, int64_t count,
                             const uint64_t *ids, const float *values)
 {
-    float sums[4] = { 0 }; /* additions need not wait for each other */
+    float sums[4] = { 0 }; /* independent sums hide the latency of additions */
     int64_t j = 0;
     for (; j + 4 <= count; j += 4)
         for (int k = 0; k < 4; k++)
@@ -70,7 +71,7 @@ static inline float product(const pl_hogwild *h, int64_t count,
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-/* Towards zero, and not beyond. */
+/* Towards zero, but not beyond. */
 static inline float shrink(float w, float by)
 {
     if (w > by)

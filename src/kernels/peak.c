@@ -1,6 +1,6 @@
 /* Instantiates the loops that measure the machine's limits (multiply-adds,
- * reading, saxpy) for each instruction set. They need no kernel table: a
- * benchmark compares the kernels with what the processor can do at all. */
+ * reading, saxpy) for each instruction set. They use no kernel table: a
+ * benchmark compares the kernels with the limits of the processor. */
 #include "kernels/peak.h"
 
 #include <stddef.h>
@@ -19,7 +19,7 @@
 
 #define PEAK_NAME   portable
 #define PEAK_LANES  4
-#define PEAK_TARGET /* what every processor of this kind has */
+#define PEAK_TARGET /* supported by every processor of this kind */
 #include "kernels/peak_loops.inc"
 
 #define CHAINS 12

@@ -1,16 +1,16 @@
 /* Kernels of sparse batches: find the distinct keys of a batch, sort them,
- * gather their weights, forward and backward over rows, loss. Plain C: the
- * time goes into cache misses, so the design is about prefetching, branch-
- * free hashing, and counting sort passes that stay in the first-level cache. */
+ * gather their weights, forward and backward over rows, loss. Plain C: the time
+ * goes into cache misses, so the design relies on prefetching, branch-free
+ * hashing, and counting sort passes that stay in the first-level cache. */
 #include "kernels/sparse.h"
 
 #include <math.h>
 #include <string.h>
 
-#define DIGIT_BITS    9 /* 512 counters of a pass stay in the nearest cache */
+#define DIGIT_BITS    9 /* 512 counters per pass, in the first-level cache */
 #define DIGITS        (1 << DIGIT_BITS)
 #define MAX_PASSES    4 /* of 32 bits */
-#define WEIGHTS_AHEAD 2 /* rows whose weights are fetched */
+#define WEIGHTS_AHEAD 2 /* rows whose weights are prefetched */
 
 int64_t pl_rows_entries(const pl_rows *rows)
 {
@@ -24,9 +24,9 @@ int64_t pl_rows_entries(const pl_rows *rows)
     return count;
 }
 
-/* The number of an id, the next one where it has none: keys[known] is the id
- * for as long as it is looked for.  Whether it has cannot be guessed, so both
- * cases go the same way, and only the cell of another id is a branch. */
+/* The number of an id, or the next number if the id is new: keys[known] holds
+ * the id during the search.  Whether it is new is unpredictable, so both cases
+ * take the same path, and only a collision is a branch. */
 static inline uint32_t number_of(const pl_key_map *map, uint64_t id,
                                  uint64_t *keys, uint32_t *known)
 {
@@ -35,7 +35,7 @@ static inline uint32_t number_of(const pl_key_map *map, uint64_t id,
     uint32_t count = *known, found;
     keys[count] = id;
     for (;; at = (at + 1) & mask) {
-        uint32_t number = map->cells[at] - map->base; /* huge: of before */
+        uint32_t number = map->cells[at] - map->base; /* huge if stale */
         found = number < count ? number : count;
         if (keys[found] == id)
             break;
@@ -45,7 +45,7 @@ static inline uint32_t number_of(const pl_key_map *map, uint64_t id,
     return found;
 }
 
-/* Numbers grow until they would not fit; then all is forgotten. */
+/* Numbers grow until they would overflow; then the map is cleared. */
 static void begin_batch(pl_key_map *map, int64_t entries)
 {
     if (map->base != 0 && (int64_t)map->base + entries < UINT32_MAX)
@@ -60,7 +60,7 @@ int64_t pl_sparse_find(pl_key_map *map, const pl_rows *rows, const float *table,
     uint64_t most = 0;
     int64_t at = 0;
     begin_batch(map, pl_rows_entries(rows));
-    const pl_key_map local = *map; /* in registers */
+    const pl_key_map local = *map; /* keeps it in registers */
     uint32_t known = 0;
     for (int64_t r = 0; r < rows->count; r++) {
         int64_t s = pl_rows_source(rows, r), from = rows->start[s];
@@ -84,7 +84,7 @@ int64_t pl_sparse_find(pl_key_map *map, const pl_rows *rows, const float *table,
     return known;
 }
 
-/* How often each digit of each pass occurs; inlined, `passes` is a number. */
+/* Count each digit of each pass; inlined, so that `passes` is a constant. */
 static inline void count_digits(int64_t count, const uint64_t *list, int passes,
                                 uint32_t counts[MAX_PASSES][DIGITS])
 {
@@ -99,7 +99,7 @@ static uint64_t *sort(int64_t count, int bits, uint64_t *list, uint64_t *other)
 {
     uint32_t counts[MAX_PASSES][DIGITS] = { { 0 } };
     int passes = (bits + DIGIT_BITS - 1) / DIGIT_BITS;
-    if (passes == 3) /* of 33 million features */
+    if (passes == 3) /* for 33 million features */
         count_digits(count, list, 3, counts);
     else
         count_digits(count, list, passes, counts);
@@ -144,7 +144,7 @@ void pl_sparse_gather(int64_t count, const uint64_t *keys, const float *table,
         dst[k] = table[keys[k]];
 }
 
-/* In four sums, so that additions need not wait for each other. */
+/* Four independent sums hide the latency of additions. */
 static inline float row_sum(int64_t count, const uint32_t *slots,
                             const float *values, const float *weights)
 {
@@ -221,9 +221,8 @@ void pl_sparse_rows(const pl_rows *rows, int64_t first, int64_t count,
     }
 }
 
-/* A logarithm takes longer than the rest of a row: the likelihoods are
- * multiplied, and the product is turned into its logarithm before it could
- * become too small. */
+/* A logarithm takes longer than the rest of a row: likelihoods are multiplied,
+ * and the logarithm is taken before the product could underflow. */
 double pl_sparse_loss(int64_t rows, const float *probs, const pl_view *labels)
 {
     double sum = 0, product = 1;

@@ -1,10 +1,10 @@
 /* AlexNet (Krizhevsky 2014, "One weird trick ..."): one tower of five
  * convolutions, three dense layers; 61,100,840 parameters for 1000 classes of
- * images [3, 224, 224].  Other sizes do as well, as long as something is left
- * of them behind the last pooling. */
+ * images [3, 224, 224].  Other sizes work if at least one pixel is left after
+ * the last pooling. */
 #include "nn/models.h"
 
-#define SIDE_LEAST 63 /* what five strides and pools leave something of */
+#define SIDE_LEAST 63 /* less is reduced to 0 by five strides and pools */
 
 typedef struct options {
     int64_t classes;
@@ -45,7 +45,7 @@ static pl_node *conv(pl_build *b, const char *name, pl_node *x, int64_t outs,
 static pl_status check_image(pl_shape input)
 {
     if (input.rank != 3 && input.rank != 4)
-        return PL_OK; /* the operators say what they expect */
+        return PL_OK; /* checked by the operators */
     int64_t h = input.dim[input.rank - 2], w = input.dim[input.rank - 1];
     if (h >= SIDE_LEAST && w >= SIDE_LEAST)
         return PL_OK;
@@ -62,7 +62,7 @@ static pl_status build(pl_build *b)
     pl_shape input = pl_node_shape(b->input);
     PL_TRY(check_image(input));
     pl_node *x = b->input;
-    if (input.rank == 3) /* one channel */
+    if (input.rank == 3) /* add a channel */
         x = pl_reshape(x, PL_SHAPE(PL_BATCH, 1, input.dim[1], input.dim[2]));
 
     x = pl_max_pool(conv(b, "conv1", x, 64, 11, 4, 2), 3, 2);
@@ -84,7 +84,7 @@ const pl_model pl_model_alexnet = {
     .build = build,
     .data = "synthetic",
     .example = { 3, { 3, 224, 224 } },
-    .init = "he", /* eight layers of ReLU would fade with Glorot's */
+    .init = "he", /* with Glorot, eight layers of ReLU would fade */
     .lr = 0.01,
     .batch = 128,
     .params = params,

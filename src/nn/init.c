@@ -1,6 +1,6 @@
 /* Initial values of parameters: zeros, ones, uniform, normal, Glorot, He. An
- * element depends on seed, name and index alone, so any part of a tensor can
- * be filled by itself, on any host. */
+ * element depends only on seed, name and index, so any part of a tensor can be
+ * filled separately, on any host. */
 #include "nn/init.h"
 
 #include "base/rng.h"
@@ -23,7 +23,7 @@ typedef struct init {
     double amount;
 } init;
 
-/* The number behind "uniform:" or "normal:". */
+/* The number after "uniform:" or "normal:". */
 static pl_status parse_amount(const char *spec, const char *prefix,
                               double *amount)
 {

@@ -1,6 +1,6 @@
-/* init.h - how parameters start.
+/* init.h - initial values of parameters.
  *
- * Element i of a parameter is a function of (seed, parameter name, i) alone.
+ * Element i of a parameter is a function of (seed, parameter name, i) only.
  *
  * Threads: pure functions. */
 #ifndef PL_NN_INIT_H
@@ -14,12 +14,12 @@
 pl_status pl_init_fill(const char *spec, pl_shape shape, uint64_t seed,
                        const char *name, float *data) PL_MUST_CHECK;
 
-/* The same for the elements first .. first+count-1, to data[0] and on. */
+/* The same for elements first .. first+count-1, written to data[0] and on. */
 pl_status pl_init_fill_part(const char *spec, pl_shape shape, uint64_t seed,
                             const char *name, int64_t first, int64_t count,
                             float *data) PL_MUST_CHECK;
 
-/* PL_OK when `spec` can be used. */
+/* PL_OK if `spec` is valid. */
 pl_status pl_init_check(const char *spec) PL_MUST_CHECK;
 
 #endif

@@ -6,10 +6,10 @@
 
 #include <stdio.h>
 
-/* The longest "layer/weights" that is made. */
+/* The maximum length of "layer/weights". */
 #define NAME_BYTES 256
 
-/* Of normalization, as in other frameworks. */
+/* Update rate of normalization statistics, as in other frameworks. */
 #define STATISTIC_RATE 0.1f
 #define EPSILON        1e-5f
 
@@ -51,7 +51,7 @@ void pl_sparse_layer(pl_build *build, const char *name)
 static pl_shape kernel_shape(const pl_node *src, int64_t outs, int64_t kernel)
 {
     pl_shape shape = pl_node_shape(src);
-    int64_t channels = shape.rank == 4 ? shape.dim[1] : 1; /* else refused */
+    int64_t channels = shape.rank == 4 ? shape.dim[1] : 1; /* else rejected */
     return PL_SHAPE(outs, channels, kernel, kernel);
 }
 
@@ -82,7 +82,7 @@ pl_node *pl_batch_norm_layer(pl_build *build, const char *name, pl_node *src)
     if (src == NULL)
         return NULL;
     pl_shape shape = pl_node_shape(src);
-    shape = PL_SHAPE(shape.rank > 1 ? shape.dim[1] : 1); /* else refused */
+    shape = PL_SHAPE(shape.rank > 1 ? shape.dim[1] : 1); /* else rejected */
     pl_node *scale = add_param(build, name, "scale", shape, "ones");
     pl_node *shift = add_param(build, name, "shift", shape, "zeros");
     char text[NAME_BYTES];

@@ -1,4 +1,4 @@
-/* LeNet-5 (LeCun et al. 1998) as it is used today: two convolutions with
+/* LeNet-5 (LeCun et al. 1998) in its modern form: two convolutions with
  * pooling, three dense layers. */
 #include "nn/models.h"
 
@@ -63,20 +63,21 @@ static pl_status parse_kernels(const char *text, int *first, int *second)
     return PL_OK;
 }
 
-/* Whether a side of the image is long enough for both convolutions, each with
- * its pooling of 2. */
+/* Is a side of the image long enough for both convolutions, each with a pooling
+ * of 2? */
 static bool side_fits(int64_t side, int64_t first, int64_t second, int64_t pad)
 {
     int64_t pooled = (side + 2 * pad - first + 1) / 2;
     return pooled - second + 1 >= 2;
 }
 
-/* Images that are too small are refused with the largest kernels that fit. */
+/* Reject images that are too small; the error names the largest kernels that
+ * fit. */
 static pl_status check_image(pl_shape input, const options *o, int first,
                              int second)
 {
     if (input.rank != 3 && input.rank != 4)
-        return PL_OK; /* the operators say what they expect */
+        return PL_OK; /* checked by the operators */
     int64_t h = input.dim[input.rank - 2], w = input.dim[input.rank - 1];
     int64_t side = h < w ? h : w;
     if (side_fits(side, first, second, o->pad))
@@ -109,7 +110,7 @@ static pl_status build(pl_build *b)
 
     pl_shape input = pl_node_shape(b->input);
     pl_node *x = b->input;
-    if (input.rank == 3) /* one channel */
+    if (input.rank == 3) /* add a channel */
         x = pl_reshape(x, PL_SHAPE(PL_BATCH, 1, input.dim[1], input.dim[2]));
     x = act(pl_conv_layer(b, "conv1", x, 6, first, 1, o->pad));
     x = pool(x, 2, 2);

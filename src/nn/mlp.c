@@ -1,5 +1,5 @@
-/* A multilayer perceptron: dense layers of the widths of --hidden, each with
- * an activation, and one more for the classes. */
+/* A multilayer perceptron: dense layers of the widths in --hidden, each with an
+ * activation, and one more for the classes. */
 #include "nn/models.h"
 
 #include <errno.h>
@@ -64,7 +64,7 @@ static const pl_param params[] = {
              "treats each example alone." },
 };
 
-/* The next width of the list; *text moves behind it and its comma. */
+/* The next width of the list; *text moves past it and its comma. */
 static pl_status next_width(const char *all, const char **text, int64_t *width)
 {
     char *end;

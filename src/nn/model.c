@@ -39,8 +39,8 @@ static pl_shape batched(pl_shape example)
     return shape;
 }
 
-/* Labels index the logits, or are compared with them, so there must be one for
- * each class or number. */
+/* Labels index the logits or are compared with them, so there must be one logit
+ * per class or number. */
 static pl_status check_logits(const pl_build *build)
 {
     if (build->logits == NULL)
@@ -54,7 +54,7 @@ static pl_status check_logits(const pl_build *build)
     return PL_OK;
 }
 
-/* The model's function, with the defaults of its flags where none are given. */
+/* Call the model's function, with default flags if none are given. */
 static pl_status call_build(const pl_model *model, pl_build *build)
 {
     if (build->options != NULL || model->options_bytes == 0)
@@ -72,8 +72,7 @@ static pl_status call_build(const pl_model *model, pl_build *build)
     return status;
 }
 
-/* A parameter's name goes into checkpoints, where some names mean something
- * else. */
+/* Checkpoints use parameter names, and reserve some of them. */
 static pl_status check_name(const char *name)
 {
     static const char *const taken[] = { "optimizer.", "__metadata__" };
@@ -92,7 +91,7 @@ static pl_status check_name(const char *name)
     return PL_OK;
 }
 
-/* What a model may not do, beyond shapes. */
+/* Reject what a model must not contain, besides wrong shapes. */
 static pl_status check_graph(const pl_graph *graph, int most_inputs)
 {
     int inputs = 0, parameters = 0;
@@ -113,7 +112,7 @@ static pl_status check_graph(const pl_graph *graph, int most_inputs)
     return PL_OK;
 }
 
-/* Parameters only: what is done with them needs no graph. */
+/* Parameters only: computing with them needs no graph. */
 static pl_status build_sparse(pl_network *network, const pl_network_opts *opts)
 {
     const pl_model *model = network->model;
@@ -162,7 +161,7 @@ static pl_node *add_labels(pl_graph *graph, const pl_network_opts *opts)
                         });
 }
 
-/* Of each example. */
+/* One loss per example. */
 static pl_node *default_losses(const pl_build *build,
                                const pl_network_opts *opts)
 {
@@ -178,8 +177,8 @@ static pl_node *default_losses(const pl_build *build,
     return pl_softmax_xent(build->logits, build->labels);
 }
 
-/* Set what is minimized.  A loss of the model's own is a scalar already, which
- * no weights of examples can enter. */
+/* Set what is minimized.  A model's own loss is already a scalar, to which
+ * weights of examples cannot be applied. */
 static pl_status choose_loss(pl_build *build, const pl_network_opts *opts,
                              pl_node *weights)
 {

@@ -1,5 +1,5 @@
 /* net.c - a model that is a list of layers made at run time: keeps the list,
- * and builds the graph from it wherever a model's function is called. */
+ * and builds the graph from it when a model's function is called. */
 #include "base/error.h"
 #include "base/mem.h"
 #include "graph/graph.h"
@@ -17,15 +17,15 @@ struct pl_net {
     pl_model model;
     char *name;
     pl_layer *layers; /* number 1 is layers[0] */
-    char **names;     /* of each layer, its own */
+    char **names;     /* owned, one per layer */
     size_t count, room, name_room;
-    int32_t logits, loss; /* 0: not said */
-    pl_error failed;      /* the first mistake */
+    int32_t logits, loss; /* 0: not set */
+    pl_error failed;      /* the first error */
 };
 
 /* --- building the graph ----------------------------------------------- */
 
-/* A layer that is built. */
+/* A layer being built. */
 typedef struct place {
     pl_build *build;
     const pl_layer *layer;
@@ -171,7 +171,7 @@ static pl_node *binary_cross_entropy(const place *p)
 static const struct layer_kind {
     const char *name;
     pl_node *(*build)(const place *p);
-    bool units, kernel, width, other; /* what it needs */
+    bool units, kernel, width, other; /* fields the layer uses */
 } kinds[PL_LAYER_KINDS] = {
     [PL_LAYER_DENSE] = { .name = "dense", .build = dense },
     [PL_LAYER_CONV2D] = { .name = "conv",
@@ -218,7 +218,7 @@ static const struct layer_kind {
                                         .build = binary_cross_entropy },
 };
 
-/* The result of a layer by its number, as one names it. */
+/* The result of a layer by its number. */
 static pl_node *result_of(pl_node *const *nodes, const pl_build *build,
                           int32_t number)
 {
@@ -363,7 +363,7 @@ static pl_status check_layer(const pl_net *net, const pl_layer *layer)
     return PL_OK;
 }
 
-/* The n-th dense layer is "dense<n>" where it was not given a name. */
+/* The n-th dense layer is "dense<n>" if it has no name. */
 static pl_status name_layer(const pl_net *net, const pl_layer *layer,
                             char **out)
 {

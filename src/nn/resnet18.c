@@ -1,10 +1,10 @@
 /* ResNet-18 (He et al. 2016): a stem, four stages of two residual blocks, the
- * mean of what is left of the image, one dense layer.
+ * mean over the remaining image, one dense layer.
  *
- * Large images (ImageNet's 224 x 224) begin with a convolution of 7 x 7 every
- * 2 pixels and a pooling; small ones (CIFAR's 32 x 32) with one of 3 x 3, so
- * that the last stage still sees 4 x 4.  11,689,512 trained parameters for
- * 1000 classes of large images, as torchvision's. */
+ * For large images (ImageNet's 224 x 224) the stem is a convolution of 7 x 7
+ * with stride 2 and a pooling; for small ones (CIFAR's 32 x 32) one of 3 x 3,
+ * so that the last stage still has 4 x 4 pixels.  11,689,512 trained parameters
+ * for 1000 classes of large images, as torchvision's. */
 #include "nn/models.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #define STAGES     4
 #define BLOCKS     2
 #define SIDE_LEAST 8  /* three stages halve it */
-#define SIDE_LARGE 64 /* from here on --stem auto takes the large one */
+#define SIDE_LARGE 64 /* --stem auto: large from this size on */
 
 typedef struct options {
     int64_t classes;
@@ -83,8 +83,8 @@ static pl_node *conv(pl_build *b, const char *layer, int number, pl_node *x,
     return pl_batch_norm_layer(b, name, x);
 }
 
-/* Two convolutions beside the input, which a third brings to their shape where
- * it has another. */
+/* Two convolutions with a shortcut, which a third convolution brings to their
+ * shape if it differs. */
 static pl_node *block(pl_build *b, const char *layer, pl_node *x, int64_t outs,
                       int64_t stride)
 {
@@ -98,7 +98,7 @@ static pl_node *block(pl_build *b, const char *layer, pl_node *x, int64_t outs,
 static pl_status check_image(pl_shape input)
 {
     if (input.rank != 3 && input.rank != 4)
-        return PL_OK; /* the operators say what they expect */
+        return PL_OK; /* checked by the operators */
     int64_t h = input.dim[input.rank - 2], w = input.dim[input.rank - 1];
     if (h >= SIDE_LEAST && w >= SIDE_LEAST)
         return PL_OK;
@@ -113,14 +113,14 @@ static pl_node *stem(pl_build *b, pl_node *x)
     const options *o = b->options;
     pl_shape shape = pl_node_shape(x);
     if (x == NULL || shape.rank != 4)
-        return pl_relu(conv(b, "stem", 1, x, o->width, 3, 1)); /* refused */
+        return pl_relu(conv(b, "stem", 1, x, o->width, 3, 1)); /* rejected */
     bool large = o->stem == STEM_LARGE ||
                  (o->stem == STEM_AUTO && shape.dim[2] >= SIDE_LARGE &&
                   shape.dim[3] >= SIDE_LARGE);
     if (!large)
         return pl_relu(conv(b, "stem", 1, x, o->width, 3, 1));
     x = pl_relu(conv(b, "stem", 1, x, o->width, 7, 2));
-    return pl_max_pool(pl_pad(x, 1), 3, 2); /* none is below zero here */
+    return pl_max_pool(pl_pad(x, 1), 3, 2); /* no negative inputs */
 }
 
 static pl_status build(pl_build *b)
@@ -129,7 +129,7 @@ static pl_status build(pl_build *b)
     pl_shape input = pl_node_shape(b->input);
     PL_TRY(check_image(input));
     pl_node *x = b->input;
-    if (input.rank == 3) /* one channel */
+    if (input.rank == 3) /* add a channel */
         x = pl_reshape(x, PL_SHAPE(PL_BATCH, 1, input.dim[1], input.dim[2]));
     x = stem(b, x);
     for (int stage = 0; stage < STAGES && x != NULL; stage++)

@@ -6,9 +6,9 @@
  *   F1  Only a piece whose `safe` is set (copied or passed) is changed.
  *   F2  `safe` is set under the lock; the reader copies a piece from memory
  *       under the lock and only while it is not set.
- *   F3  The reader waits for no change, so every change that waits for the
- *       pool goes on; and where the reader itself does not (a disk that hangs),
- *       its snapshot is given up: lost, and no longer active. */
+ *   F3  The reader never waits for a change, so every change that waits for the
+ *       pool continues; if the reader itself hangs (on a disk), its snapshot is
+ *       abandoned: lost, and no longer active. */
 #include "state/frozen.h"
 
 #include "base/assert.h"
@@ -20,7 +20,7 @@
 
 #define POOL_LEAST ((int64_t)64 << 20)
 #define WAIT_MS    200 /* then `waiting` is called */
-/* Most that counts as waited between two looks: in the rest of a longer time
+/* The most that one look adds to the waited time: for the rest of a longer gap
  * this process may have been suspended, and the reader with it. */
 #define GAP_NS INT64_C(1000000000)
 
@@ -29,25 +29,25 @@ struct pl_frozen {
     int planes;
     int64_t per_plane; /* pieces */
     int64_t pieces;    /* of all planes */
-    int64_t room;      /* copies that the pool holds */
+    int64_t room;      /* capacity of the pool in copies */
     void (*waiting)(void *context);
     void *context;
     atomic_bool active, lost;
     _Atomic uint8_t *safe; /* [pieces] F1 */
-    pl_mutex lock;         /* of what follows */
-    pl_cond passed;        /* the reader came further */
-    int waiters;           /* changes that wait for that */
+    pl_mutex lock;         /* guards all that follows */
+    pl_cond passed;        /* the reader advanced */
+    int waiters;           /* changes waiting for that */
     int64_t next;          /* pieces before this one were read */
     int64_t looked_ns;   /* when a change last found the pool full; 0: not... */
-    int64_t waited_ns;   /* ... since the reader moved; for how long it did */
-    float *pool;         /* room pieces; NULL: nothing was copied yet */
+    int64_t waited_ns;   /* ... since the reader advanced; the time waited */
+    float *pool;         /* room for `room` pieces; NULL: no copy yet */
     float **copies;      /* [pieces] in the pool; NULL: none */
-    float **spare;       /* [room] places of the pool, used before... */
-    int64_t spare_count; /* ... and free again */
-    int64_t used;        /* places that were ever used */
-    float *current;      /* place of the pool that is read now, or NULL */
-    int64_t reading;     /* which piece that is; the reader's alone */
-    float *buffer;       /* for one piece; the reader's alone */
+    float **spare;       /* [room] places of the pool that were used... */
+    int64_t spare_count; /* ... and are free again */
+    int64_t used;        /* places that have ever been used */
+    float *current;      /* the place of the pool being read, or NULL */
+    int64_t reading;     /* the piece being read; used by the reader only */
+    float *buffer;       /* for one piece; used by the reader only */
 };
 
 int64_t pl_frozen_pool(int64_t bytes)
@@ -56,7 +56,7 @@ int64_t pl_frozen_pool(int64_t bytes)
     return bytes / 4 > least ? bytes / 4 : least;
 }
 
-/* Pieces that the pool holds, at least one. */
+/* Capacity of the pool in pieces, at least one. */
 static int64_t pool_room(const pl_frozen *frozen)
 {
     int64_t piece = frozen->opts.piece * (int64_t)sizeof(float);
@@ -180,9 +180,8 @@ static void copy_piece(const pl_frozen *frozen, int64_t index, float *to)
     memcpy(to, from, (size_t)piece_count(frozen, in_plane) * sizeof(float));
 }
 
-/* Under the lock: a place of the pool; NULL: it is full, or there is no memory
- * for it.  Places that were used before come first: the others take no memory
- * until they are. */
+/* Under the lock: a place of the pool; NULL: it is full, or out of memory.
+ * Used places come first: unused ones take no memory yet. */
 static float *take_place(pl_frozen *frozen)
 {
     if (frozen->spare_count > 0)
@@ -235,8 +234,8 @@ static bool all_safe(const pl_frozen *frozen, range at)
     return true;
 }
 
-/* Under the lock: a change finds the pool full.  True when it has waited long
- * enough for a reader that does not move. F3 */
+/* Under the lock, for a change that finds the pool full.  True when it has
+ * waited long enough for a reader that does not advance. F3 */
 static bool give_up(pl_frozen *frozen)
 {
     int64_t now = pl_clock_now_ns(pl_clock_real());
@@ -251,8 +250,8 @@ static bool give_up(pl_frozen *frozen)
     return true;
 }
 
-/* Under the lock; from the end: there the reader comes last.  When the reads
- * have ended nothing is to be copied. */
+/* Under the lock.  Pieces at the end come first, as the reader reaches them
+ * last. After the last read nothing needs copying. */
 static bool save_pieces(pl_frozen *frozen, range at)
 {
     bool safe = true;
@@ -264,7 +263,7 @@ static bool save_pieces(pl_frozen *frozen, range at)
     return safe || give_up(frozen);
 }
 
-/* True when nothing is to be done before a change of this range. */
+/* True when this range may change without a copy. */
 static bool may_change(const pl_frozen *frozen, int64_t first, int64_t count)
 {
     return count <= 0 ||
@@ -282,14 +281,14 @@ bool pl_frozen_touch(pl_frozen *frozen, int64_t first, int64_t count)
     return safe;
 }
 
-/* Under the lock: until the reader came further, or a while passed. */
+/* Under the lock: wait until the reader advances or a timeout expires. */
 static void wait_for_reader(pl_frozen *frozen)
 {
     frozen->waiters++;
     pl_status status =
         pl_cond_wait_until(&frozen->passed, &frozen->lock,
                            pl_deadline_in_ms(pl_clock_real(), WAIT_MS));
-    (void)status; /* late or not, the caller looks again */
+    (void)status; /* the caller checks again in either case */
     frozen->waiters--;
     if (frozen->waiting == NULL)
         return;
@@ -331,7 +330,7 @@ static void pass(pl_frozen *frozen, int64_t next)
     wake_changes(frozen);
 }
 
-/* Piece `index` becomes the one that is read. */
+/* Make piece `index` the one being read. */
 static void take_piece(pl_frozen *frozen, int64_t index)
 {
     PL_ASSERT(index > frozen->reading && index < frozen->pieces);

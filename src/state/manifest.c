@@ -1,5 +1,5 @@
 /* Writes and reads manifest.json. Its last line is a checksum of everything
- * before, checked before any member is believed. */
+ * before it, verified before any member is used. */
 #include "state/manifest.h"
 
 #include "base/hash/crc32c.h"
@@ -11,7 +11,7 @@
 
 #define FORMAT "paceline-checkpoint"
 
-/* How the file ends: the checksum of all bytes before. */
+/* How the file ends: the checksum of all preceding bytes. */
 #define TAIL_FORMAT ",\n  \"manifest_crc32c\": \"%08x\"\n}\n"
 #define TAIL_BYTES  (sizeof ",\n  \"manifest_crc32c\": \"01234567\"\n}\n" - 1)
 
@@ -27,7 +27,7 @@ static void make_tail(char tail[TAIL_BYTES + 1], const char *text, size_t bytes)
     snprintf(tail, TAIL_BYTES + 1, TAIL_FORMAT, pl_crc32c(0, text, bytes));
 }
 
-/* What stands before all else, also in newer versions. */
+/* The first members of the file, also in newer versions. */
 typedef struct manifest_head {
     const char *format;
     int64_t version;
@@ -47,7 +47,7 @@ static const pl_field shard_rows[] = {
 };
 static const pl_fields shard_fields = PL_FIELDS(pl_manifest_shard, shard_rows);
 
-/* The file, but for its last line. */
+/* The file without its last line. */
 typedef struct manifest_file {
     manifest_head head;
     pl_manifest body;
@@ -90,7 +90,7 @@ out:
     return status;
 }
 
-/* Damage is found before anything is believed. */
+/* Damage is detected before any member is used. */
 static pl_status check_tail(const char *text, size_t bytes)
 {
     if (bytes < TAIL_BYTES)
@@ -118,7 +118,7 @@ static pl_status check_head(const pl_json *json)
     return PL_OK;
 }
 
-/* A name is a path that is opened: it must be the one we would give. */
+/* A name is a path to be opened: it must be the one we would choose. */
 static pl_status check_shards(const pl_manifest *manifest)
 {
     char name[PL_SHARD_NAME];

@@ -1,7 +1,7 @@
 /* manifest.h - manifest.json, the commit point of a checkpoint.
  *
- * It says what the checkpoint is of and which files make it up, with their
- * sizes and checksums, and ends with a checksum of itself.  The bytes are in
+ * It describes the run of the checkpoint and lists its files with their sizes
+ * and checksums, and ends with a checksum of itself.  The bytes are in
  * docs/formats/checkpoint.md.
  *
  * Threads: a pl_manifest belongs to one thread at a time. */
@@ -31,13 +31,13 @@ typedef struct pl_manifest_shard {
 typedef struct pl_manifest {
     const char *model;
     int64_t step;
-    bool sliced; /* tensors are cut over several shards: version 2 */
+    bool sliced;             /* tensors are split across shards: version 2 */
     const pl_json *settings; /* object: what must not change on resume */
     const pl_json *state;    /* object: data positions and the like */
     const pl_manifest_shard *shards; /* in the order of their index */
     size_t shard_count;
 
-    /* Of a parsed one only: what the above points into. */
+    /* Parsed manifests only: the memory that the fields above point into. */
     pl_json *own_json;
     pl_manifest_shard *own_shards;
 } pl_manifest;

@@ -1,6 +1,6 @@
-/* A partition's shard of a checkpoint: reads the request, of which nothing is
- * trusted, finds which elements of which tensors are here, writes and reads
- * them.  Where it may do so is decided by state/place.h. */
+/* A partition's shard of a checkpoint: reads the untrusted request, finds which
+ * elements of which tensors this process holds, writes and reads them.
+ * state/place.h decides where it may do so. */
 #include "state/partition.h"
 
 #include "base/assert.h"
@@ -32,8 +32,8 @@ struct pl_partition {
     char *folder;
     struct item *items;
     size_t item_count;
-    /* Of all planes, in the order of memory: all tensors, and those of which
-     * something is here. */
+    /* Of all planes, in the order of memory: all tensors, and those with
+     * elements in this partition. */
     pl_checkpoint_tensor *tensors;
     size_t tensor_count;
     pl_checkpoint_tensor *own;
@@ -76,7 +76,7 @@ static pl_status read_item(const pl_json *json, int64_t least,
                            &item->first);
 }
 
-/* In rising order, so that none overlaps another. */
+/* In rising order, so that they do not overlap. */
 static pl_status read_items(pl_partition *partition)
 {
     const pl_json *tensors;
@@ -97,7 +97,7 @@ static pl_status read_items(pl_partition *partition)
     return PL_OK;
 }
 
-/* Names lead to no other place. */
+/* The folder's name must not lead elsewhere. */
 static pl_status read_folder(pl_partition *partition)
 {
     const char *told;
@@ -114,7 +114,7 @@ static pl_status read_folder(pl_partition *partition)
                         partition->name);
 }
 
-/* What is here of a tensor of a plane. */
+/* The part of a plane's tensor that this partition holds. */
 static pl_checkpoint_tensor own_range(const pl_partition *partition,
                                       const struct item *item, int plane,
                                       const char *name)
@@ -212,14 +212,14 @@ pl_status pl_partition_context(const pl_partition *partition, pl_status status)
     return pl_context(status, "checkpoint of step %lld", atoll(digits));
 }
 
-/* What the file's writer reads from. */
+/* The source of the file's writer. */
 struct source {
     const pl_partition *partition;
     pl_frozen *frozen;            /* or NULL */
     const atomic_bool *cancelled; /* or NULL */
 };
 
-/* All bits of the exponent are set. */
+/* Not finite: all bits of the exponent are set. */
 static bool all_finite(const float *data, int64_t count)
 {
     uint32_t bad = 0;
@@ -231,7 +231,7 @@ static bool all_finite(const float *data, int64_t count)
     return bad == 0;
 }
 
-/* The tensors of a plane lie in its memory. */
+/* The plane in whose memory `data` lies. */
 static int plane_with(const pl_partition *partition, const float *data)
 {
     int plane = 0;
@@ -292,7 +292,7 @@ void pl_partition_own_close(pl_partition_own *own)
     *own = (pl_partition_own) { 0 };
 }
 
-/* The first folder that may be used is the one. */
+/* Use the first folder that may be used, and keep to it. */
 static pl_status learn_folder(const pl_partition *partition)
 {
     pl_partition_own *own = partition->opts.own;
@@ -306,7 +306,7 @@ static pl_status learn_folder(const pl_partition *partition)
                    partition->checkpoints, own->checkpoints);
 }
 
-/* Any server may make the folder; all must find it. */
+/* Any server may create the folder; all must find it. */
 static pl_status check_folder(const pl_partition *partition)
 {
     PL_TRY(pl_place_check(&partition->opts.place, partition->checkpoints,
@@ -314,7 +314,8 @@ static pl_status check_folder(const pl_partition *partition)
     return partition->opts.own != NULL ? learn_folder(partition) : PL_OK;
 }
 
-/* A caller that may replace a checkpoint has moved it away before. */
+/* A complete checkpoint must not be replaced: a caller that may do so has moved
+ * it away. */
 static pl_status check_incomplete(const pl_partition *partition)
 {
     char *manifest;
@@ -352,7 +353,7 @@ void pl_partition_drop(const pl_partition *partition)
     rmdir(partition->folder);
 }
 
-/* Add a step that was completed, perhaps not for the first time. */
+/* Append a completed step; an earlier entry for it is dropped. */
 static pl_status note_own(pl_partition_own *own, int64_t step)
 {
     size_t kept = 0;
@@ -373,8 +374,8 @@ static bool has_step(const pl_partition_own *own, int64_t step)
     return false;
 }
 
-/* A folder of checkpoints that another task named: leave alone what was there
- * before. */
+/* In a folder of checkpoints that another task named, leave earlier files
+ * alone. */
 static pl_status prune_own(const pl_partition *partition, int64_t step,
                            int64_t keep, int64_t spare)
 {

@@ -1,4 +1,4 @@
-/* Decides whether a path that another task told of may be used. */
+/* Decides whether a path received from another task may be used. */
 #include "state/place.h"
 
 #include "base/file/file.h"
@@ -38,8 +38,8 @@ static bool is_below(const char *path, const char *base, bool deep)
 }
 
 /* The owner of a run folder may keep its checkpoints on another disk.  Only
- * who can write there can make such a link; one of another user is not
- * followed. */
+ * users who can write to the folder can create such a link; other users' links
+ * are not followed. */
 static bool is_own_link(const char *checkpoints)
 {
     struct stat found;
@@ -72,7 +72,7 @@ static pl_status check_below(const pl_place *place, const char *checkpoints,
     return status;
 }
 
-/* A symbolic link is none. */
+/* A symbolic link is refused. */
 static pl_status check_folder(const char *checkpoints, const char *name)
 {
     struct stat found;

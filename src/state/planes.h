@@ -1,4 +1,4 @@
-/* planes.h - the memory of which a checkpoint is made.
+/* planes.h - the memory that a checkpoint saves.
  *
  * Parameters lie in one block (tensor/params.h), and so does each slot of an
  * optimizer, in the same layout.  Each of these blocks, or the same range of
@@ -12,9 +12,9 @@
 #define PL_PLANES_MOST 132
 
 typedef struct pl_planes {
-    int count;                         /* 0: the memory is not here */
+    int count;                         /* 0: other processes hold the memory */
     float *data[PL_PLANES_MOST];       /* borrowed */
-    const char *slots[PL_PLANES_MOST]; /* their names; none of plane 0 */
+    const char *slots[PL_PLANES_MOST]; /* their names; plane 0 has none */
 } pl_planes;
 
 #endif

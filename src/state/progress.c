@@ -1,4 +1,5 @@
-/* The progress of a run as the "state" object of a manifest, and back. */
+/* Converts the progress of a run to the "state" object of a manifest, and
+ * back. */
 #include "state/progress.h"
 
 #include "base/log.h"

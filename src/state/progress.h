@@ -1,4 +1,4 @@
-/* progress.h - how far a run is: what a checkpoint holds beside the tensors.
+/* progress.h - the progress of a run, saved in a checkpoint beside the tensors.
  *
  * Threads: a value. */
 #ifndef PL_STATE_PROGRESS_H
@@ -16,10 +16,10 @@ typedef struct pl_progress {
     double seconds;   /* of training, without evaluation */
     bool mixed;       /* made with several instruction sets: not reproducible */
     pl_position position; /* of this worker's reader */
-    double best_loss; /* the lowest of the chief's tests; 0: none was made */
-    int64_t worse;    /* tests since then, for --patience */
-    int64_t bucket_bytes; /* gradients were summed in such; 0: they were not */
-    int64_t link; /* the pl_link_class that chose a codec; 0: none did */
+    double best_loss;     /* the lowest of the chief's tests; 0: not tested */
+    int64_t worse;        /* tests since then, for --patience */
+    int64_t bucket_bytes; /* of all-reduced gradients; 0: not all-reduced */
+    int64_t link;         /* the pl_link_class that chose a codec; 0: none */
 } pl_progress;
 
 /* The manifest's "state" of a run computed with `kernels`; the caller frees
@@ -27,8 +27,8 @@ typedef struct pl_progress {
 pl_status pl_progress_json(pl_json **out, const pl_progress *progress,
                            const char *kernels) PL_MUST_CHECK;
 
-/* Read it back, but for the step, which the manifest has.  Other kernels than
- * `kernels` made it: a warning, and `mixed`. */
+/* Read it back, except the step, which is in the manifest.  If other kernels
+ * than `kernels` computed it, warn and set `mixed`. */
 pl_status pl_progress_read(pl_progress *out, const pl_json *state,
                            const char *kernels) PL_MUST_CHECK;
 

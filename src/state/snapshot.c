@@ -1,6 +1,7 @@
-/* What a checkpoint of a run says beside its tensors, and whether one that was
- * found is a checkpoint of this run.  Where the parameters are in this process
- * it gives the request to its own writer, as a chief does to the servers'. */
+/* Builds what a run's checkpoint contains beside its tensors, and checks
+ * whether a checkpoint belongs to this run.  Where this process holds the
+ * parameters, its own writer gets the request; otherwise the servers get it
+ * from the chief. */
 #include "state/snapshot.h"
 
 #include "base/assert.h"
@@ -17,12 +18,12 @@
 
 struct pl_snapshot {
     pl_snapshot_opts opts;
-    pl_writer *writer; /* NULL: others hold the parameters */
+    pl_writer *writer; /* NULL: servers hold the parameters */
     int64_t *counts;   /* [opts.workers] */
     pl_best best;      /* step -1: none */
 };
 
-/* The partition that is the whole block. */
+/* The partition that covers the whole block. */
 static pl_partition_opts whole(const pl_snapshot *snapshot)
 {
     return (pl_partition_opts) {
@@ -32,7 +33,8 @@ static pl_partition_opts whole(const pl_snapshot *snapshot)
     };
 }
 
-/* Without the file a resumed run may only lose what it names: go on. */
+/* Without the file a resumed run can only lose its best checkpoint:
+ * continue. */
 static pl_status read_best(const char *folder, pl_best *out)
 {
     pl_status status = pl_best_read(out, folder);
@@ -65,8 +67,8 @@ pl_status pl_snapshot_new(pl_snapshot **out, const pl_snapshot_opts *opts)
     return PL_OK;
 }
 
-/* Wait for a checkpoint in the background; what went wrong with it is only a
- * warning now. */
+/* Wait for a checkpoint in the background; its failure is only a warning
+ * now. */
 static void finish_before(pl_snapshot *snapshot)
 {
     if (pl_writer_wait(snapshot->writer) != PL_OK)
@@ -108,7 +110,7 @@ int64_t *pl_snapshot_counts(pl_snapshot *snapshot)
     return snapshot->counts;
 }
 
-/* "gradients": what each worker has in the parameters. */
+/* "gradients": how many of each worker are in the parameters. */
 static pl_status write_counts(pl_json *state, const pl_snapshot *snapshot)
 {
     if (snapshot->counts == NULL)
@@ -121,7 +123,7 @@ static pl_status write_counts(pl_json *state, const pl_snapshot *snapshot)
     return PL_OK;
 }
 
-/* Of another number of workers each counts its part of all. */
+/* With another number of workers, each gets an equal share of the total. */
 static pl_status read_counts(const pl_json *state, int64_t step,
                              pl_snapshot *snapshot)
 {
@@ -155,7 +157,7 @@ static pl_status write_state(const pl_snapshot *snapshot,
     return PL_OK;
 }
 
-/* The first setting that is not as it was. */
+/* Refuse the first setting that differs. */
 static pl_status compare_settings(const pl_json *now, const pl_json *then,
                                   const char *folder)
 {
@@ -164,7 +166,7 @@ static pl_status compare_settings(const pl_json *now, const pl_json *then,
         const char *new_value = NULL, *old_value = NULL;
         PL_TRY(pl_json_get_text(now, key, &new_value));
         if (!pl_json_has(then, key))
-            continue; /* a flag that came later */
+            continue; /* the flag is newer than the checkpoint */
         PL_TRY(pl_json_get_text(then, key, &old_value));
         if (strcmp(new_value, old_value) != 0)
             return PL_FAIL(PL_USAGE,
@@ -198,7 +200,7 @@ static pl_status open_wanted(const pl_snapshot *snapshot, pl_checkpoint **out)
     return pl_checkpoint_open_step(out, folder, snapshot->best.step);
 }
 
-/* ... if it is one of this run. */
+/* Open it, if it belongs to this run. */
 static pl_status find(pl_snapshot *snapshot, pl_progress *progress,
                       pl_checkpoint **out)
 {
@@ -235,7 +237,8 @@ static pl_status request_tensor(pl_json *tensors, const pl_params_item *item)
     return PL_OK;
 }
 
-/* Where all tasks find the folder, and what lies where in the block. */
+/* The folder where all tasks find the checkpoint, and each tensor's place in
+ * the block. */
 static pl_status request_places(pl_json *request, const pl_snapshot *snapshot,
                                 const char *folder)
 {
@@ -257,7 +260,7 @@ static pl_status request_places(pl_json *request, const pl_snapshot *snapshot,
     return PL_OK;
 }
 
-/* What the manifest is to say. */
+/* The contents of the manifest. */
 static pl_status request_manifest(pl_json *request, const pl_snapshot *snapshot,
                                   const pl_progress *progress)
 {
@@ -273,7 +276,7 @@ static pl_status request_manifest(pl_json *request, const pl_snapshot *snapshot,
     return pl_json_set_take(request, "state", state);
 }
 
-/* `progress` only for a checkpoint that is to be written. */
+/* `progress`: only for a checkpoint to be written. */
 static pl_status make_request(const pl_snapshot *snapshot, const char *folder,
                               const pl_progress *progress, char **out)
 {
@@ -288,8 +291,8 @@ static pl_status make_request(const pl_snapshot *snapshot, const char *folder,
     return status;
 }
 
-/* Start a checkpoint in the background; *before: how the one before it ended,
- * where none was given yet. */
+/* Start a checkpoint in the background; *before: the result of the previous
+ * one, unless it was already returned. */
 static pl_status save_behind(pl_snapshot *snapshot, const pl_progress *progress,
                              pl_written *before)
 {
@@ -327,7 +330,7 @@ pl_status pl_snapshot_save(pl_snapshot *snapshot, const pl_progress *progress,
     return status;
 }
 
-/* Read the whole block from a checkpoint that is open. */
+/* Read the whole block from an open checkpoint. */
 static pl_status load_block(const pl_snapshot *snapshot,
                             const pl_checkpoint *checkpoint)
 {

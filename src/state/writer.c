@@ -1,12 +1,12 @@
 /* Writes, completes and reads checkpoints in a thread of its own, which starts
- * with the first task.  States: idle (NONE), under way, ended (until it is
- * polled or waited for; a cancelled one until the next task).
+ * with the first task.  States: idle (NONE), under way, ended (until polled or
+ * waited for; if cancelled, until the next task).
  *
  * Invariants:
- *   W1  One task at a time; partition and shards are the thread's while it is
- *       under way, and the driver's otherwise.
+ *   W1  One task at a time; partition and shards belong to the thread while it
+ *       is under way, and to the driver otherwise.
  *   W2  The memory is frozen from the start of a task that writes until the
- *       last byte was read, or the write has failed. */
+ *       last byte has been read or the write has failed. */
 #include "state/writer.h"
 
 #include "base/assert.h"
@@ -25,7 +25,7 @@ struct pl_writer {
     pl_partition_opts opts;
     pl_frozen *frozen;
     pl_partition_own own;
-    char *run;               /* where it was placed; NULL: where it began */
+    char *run;               /* set by pl_writer_place, or NULL */
     pl_partition *partition; /* of the task, or of the shard to be completed */
     pl_manifest_shard *shards; /* [of] */
     atomic_bool cancelled;
@@ -48,7 +48,7 @@ static pl_status write_shard(pl_writer *writer)
     return status;
 }
 
-/* The only shard was written, or not. */
+/* Complete the checkpoint after its only shard, or drop it if that failed. */
 static pl_status complete(const pl_writer *writer, pl_status status)
 {
     const pl_partition *partition = writer->partition;
@@ -73,13 +73,13 @@ static pl_status do_task(pl_writer *writer, task what)
     }
 }
 
-/* Under the lock: sleep until something changed, or a while passed. */
+/* Under the lock: sleep until a change or a timeout. */
 static void wait_for_change(pl_writer *writer)
 {
     pl_status status =
         pl_cond_wait_until(&writer->changed, &writer->lock,
                            pl_deadline_in_ms(pl_clock_real(), 60000));
-    (void)status; /* late or not, the caller looks again */
+    (void)status; /* the caller checks again in either case */
 }
 
 static pl_status writer_main(void *arg)
@@ -159,7 +159,7 @@ pl_frozen *pl_writer_frozen(pl_writer *writer)
     return writer->frozen;
 }
 
-/* A task that was cancelled and has ended is put away.  True: there is none. */
+/* Discard a cancelled task that has ended.  True: no task is left. */
 static bool is_idle(pl_writer *writer)
 {
     pl_mutex_lock(&writer->lock);
@@ -172,7 +172,7 @@ static bool is_idle(pl_writer *writer)
     return idle;
 }
 
-/* Hand a task to the thread; one whose request was wrong has ended already. */
+/* Hand a task to the thread; one with an invalid request ends immediately. */
 static void begin(pl_writer *writer, task what, pl_status status)
 {
     if (status == PL_OK && writer->thread == NULL)
@@ -243,7 +243,7 @@ bool pl_writer_busy(pl_writer *writer)
     return !is_idle(writer);
 }
 
-/* Under the lock: a task that ended becomes none. */
+/* Under the lock: collect a task that has ended. */
 static bool take_end(pl_writer *writer, pl_error *error)
 {
     if (!writer->ended)

@@ -12,18 +12,18 @@
 
 typedef struct item {
     pl_params_item info;
-    char *name; /* what info.name points to */
+    char *name; /* owned; info.name points to it */
 } item;
 
 struct pl_params {
     item *items;
     int count;
     int room;
-    int64_t block_count; /* floats, with the gaps */
-    int64_t trained;     /* of these, before the first running average */
-    int64_t elements;    /* floats of these, without */
+    int64_t block_count; /* floats, including gaps */
+    int64_t trained;     /* floats before the first running average */
+    int64_t elements;    /* trained floats, without gaps */
     pl_tensor *block;    /* NULL until sealed */
-    float *borrowed;     /* instead of block, where it is another's */
+    float *borrowed; /* used instead of block when the memory is not owned */
 };
 
 pl_status pl_params_new(pl_params **out)
@@ -127,7 +127,7 @@ pl_status pl_params_like_in(pl_params **out, const pl_params *other,
     PL_TRY_OUT(status, pl_params_seal_in(params, block));
 
     *out = params;
-    params = NULL; /* now the caller's */
+    params = NULL; /* owned by the caller now */
 out:
     pl_params_free(params);
     return status;

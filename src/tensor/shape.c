@@ -45,7 +45,7 @@ const char *pl_shape_text(pl_shape shape, char text[PL_SHAPE_TEXT])
                                     (long long)shape.dim[d]);
         used += (size_t)length;
     }
-    if (used > PL_SHAPE_TEXT - 2) /* absurd sizes: the end is cut off */
+    if (used > PL_SHAPE_TEXT - 2) /* very long shapes are cut off */
         used = PL_SHAPE_TEXT - 2;
     text[used] = ']';
     text[used + 1] = '\0';

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#define PL_SHAPE_ELEMENTS ((int64_t)1 << 40) /* the most */
+#define PL_SHAPE_ELEMENTS ((int64_t)1 << 40) /* the maximum */
 #define PL_SHAPE_TEXT     128
 
 bool pl_shape_equal(pl_shape a, pl_shape b);
@@ -26,7 +26,7 @@ int64_t pl_shape_count(pl_shape shape, int64_t batch);
 const char *pl_shape_text(pl_shape shape, char text[PL_SHAPE_TEXT]);
 
 /* PL_SHAPE when a dimension is not positive (PL_BATCH may be first) or the
- * element count does not fit 2^40. */
+ * element count exceeds 2^40. */
 pl_status pl_shape_check(pl_shape shape) PL_MUST_CHECK;
 
 #endif

@@ -57,7 +57,7 @@ void pl_tensor_unref(pl_tensor *tensor)
 {
     if (tensor == NULL)
         return;
-    /* What other threads wrote before they let go happens before release. */
+    /* Writes by threads that released their reference happen before release. */
     int before =
         atomic_fetch_sub_explicit(&tensor->references, 1, memory_order_acq_rel);
     PL_ASSERT(before >= 1);

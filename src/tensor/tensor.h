@@ -1,9 +1,10 @@
 /* tensor.h - reference-counted memory with a type and a shape.
  *
  * Memory is zeroed and aligned to a cache line.  A tensor may instead borrow
- * memory and hold on to its owner until the last reference goes.
+ * memory and keep its owner alive until the last reference is released.
  *
- * Threads: ref and unref from any; the contents are whoever's turn it is. */
+ * Threads: ref and unref from any thread; callers synchronize access to the
+ * contents. */
 #ifndef PL_TENSOR_TENSOR_H
 #define PL_TENSOR_TENSOR_H
 
@@ -15,7 +16,8 @@ typedef struct pl_tensor pl_tensor;
 pl_status pl_tensor_new(pl_tensor **out, pl_dtype dtype,
                         pl_shape shape) PL_MUST_CHECK;
 
-/* A tensor over `data`; release(owner) runs when it goes (may be NULL). */
+/* A tensor over `data`; release(owner), if not NULL, runs when the tensor is
+ * freed. */
 pl_status pl_tensor_wrap(pl_tensor **out, pl_dtype dtype, pl_shape shape,
                          void *data, void (*release)(void *owner),
                          void *owner) PL_MUST_CHECK;

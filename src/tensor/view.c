@@ -1,5 +1,4 @@
-/* The one function of a view that is not inline: a view of the rows from
- * `first` on. */
+/* The rows of a view from `first` on; the other functions are inline. */
 #include "tensor/view.h"
 
 pl_view pl_view_from(const pl_view *view, int64_t first)

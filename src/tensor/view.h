@@ -1,10 +1,10 @@
 /* view.h - how an operator reads a batch: in place.
  *
- * The rows of a batch lie anywhere in a data set's memory, often as uint8.
- * A view says where and how to read them, so that a kernel can pick, convert
- * and scale on the fly and no batch is copied.
+ * The rows of a batch are scattered over a data set's memory, often as uint8. A
+ * view describes where and how to read them, so that a kernel selects, converts
+ * and scales rows on the fly and no batch is copied.
  *
- * Threads: a plain value; the memory is the data set's. */
+ * Threads: a plain value; the data set owns the memory. */
 #ifndef PL_TENSOR_VIEW_H
 #define PL_TENSOR_VIEW_H
 
@@ -16,9 +16,9 @@
 typedef struct pl_view {
     const void *data;      /* row 0 of the source */
     const uint32_t *index; /* row r is source row index[r]; NULL: row r */
-    int64_t stride;        /* elements from a source row to the next */
+    int64_t stride;        /* elements between source rows */
     pl_dtype dtype;
-    float scale; /* a value reads as scale * element */
+    float scale; /* a value is scale * element */
 } pl_view;
 
 static inline const uint8_t *pl_view_row_u8(const pl_view *view, int64_t row)

@@ -1,6 +1,6 @@
-/* Which misclassified examples of a test are kept, and as which image: the
- * surest answers, and of pixels means over squares until the image is small
- * enough. */
+/* Selects the misclassified examples of a test that are kept, those with the
+ * highest probability, and shrinks large images by averaging squares of
+ * pixels. */
 #include "train/answers.h"
 
 #include "base/mem.h"
@@ -12,14 +12,14 @@
 
 #define CHANNELS_MAX 3
 
-/* An example as [channels, height, width], after squares of pixels became one.
- */
+/* An example as [channels, height, width], after averaging squares of
+ * pixels. */
 typedef struct image {
     int64_t channels, height, width;
-    int64_t square; /* pixels of its side */
+    int64_t square; /* pixels per side */
 } image;
 
-/* channels 0: not an image. */
+/* channels is 0 if the examples are not images. */
 static image image_of(pl_shape shape)
 {
     image im = { 0 };
@@ -70,8 +70,8 @@ static void read_pixels(const pl_view *view, int64_t row, pl_shape shape,
                     im.square);
 }
 
-/* Bytes stay what they are; of other numbers the least becomes 0 and the
- * largest 255. */
+/* Bytes are copied; other numbers are scaled so that the smallest becomes 0 and
+ * the largest 255. */
 static void to_bytes(const float *values, int64_t count, bool plain,
                      uint8_t *bytes)
 {
@@ -87,7 +87,7 @@ static void to_bytes(const float *values, int64_t count, bool plain,
     }
 }
 
-/* *pixels stays NULL where the example is not an image. */
+/* *pixels stays NULL if the example is not an image. */
 static pl_status keep_pixels(pl_confusion *c, const pl_view *view, int64_t row,
                              pl_shape shape, char **pixels)
 {
@@ -107,7 +107,7 @@ static pl_status keep_pixels(pl_confusion *c, const pl_view *view, int64_t row,
     return PL_OK;
 }
 
-/* Where an answer belongs among those kept; of equals the first stays. */
+/* Position of an answer among those kept; ties keep the earlier one first. */
 static size_t place_of(const pl_confusion *c, double probability)
 {
     size_t at = c->wrong_count;

@@ -1,16 +1,16 @@
-/* Errors of a model that predicts numbers: sums over the examples in their
- * order, in double precision, the variance of the labels by Welford's update,
- * so that no large mean takes its digits. */
+/* Errors of a regression model: double-precision sums over the examples in
+ * order; the variance of the labels by Welford's update, so that a large mean
+ * costs no precision. */
 #include "base/assert.h"
 #include "base/mem.h"
 #include "train/score.h"
 
 #include <math.h>
 
-/* Of one of the numbers. */
+/* For one output number. */
 typedef struct sums {
     double squares, absolutes; /* of the errors */
-    double mean, variance;     /* of the labels; the latter times the count */
+    double mean, variance;     /* of the labels; the variance times the count */
 } sums;
 
 struct pl_errors {

@@ -1,18 +1,18 @@
-/* Decides which layers may travel as factors, and from which link on that is
- * faster: by what a link carries and what the products take at the speed of an
- * ordinary core. */
+/* Decides which layers may be sent as factors, and up to which link speed that
+ * is faster, from the bytes sent and the time that the products take on a
+ * typical core. */
 #include "train/factors.h"
 
 #include "base/mem.h"
 
 #define LINE 16 /* floats of a cache line */
-/* Of one core, by judgement: large products and sums of large blocks. */
+/* Of one core, estimated: large products and sums of large blocks. */
 #define PRODUCT_FLOPS 5e10
 #define MEMORY_BYTES  8e9
 
 pl_link_class pl_link_class_of(double bytes_per_second)
 {
-    /* In the middle, by ratio, between the classes' own rates. */
+    /* Boundaries are the geometric means of the classes' rates. */
     if (!(bytes_per_second > 0) || bytes_per_second > 2.5e9)
         return PL_LINK_FAST;
     if (bytes_per_second > 4e8)
@@ -59,7 +59,7 @@ bool pl_factors_pay(const pl_factor_layer *layer, int64_t rows, int32_t workers,
                pl_factors_seconds(layer, rows, workers);
 }
 
-/* All layers that pay where only bytes count. */
+/* All layers for which factors pay if only bytes count. */
 static void find_layers(pl_factors *self, const pl_network *network,
                         int32_t workers)
 {

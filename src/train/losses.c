@@ -1,6 +1,6 @@
-/* The losses of the last steps are kept one by one and added up when they are
- * asked for, oldest first: a sum that is kept current would drift, and would
- * depend on how often it was asked for. */
+/* The losses of the last steps are kept one by one and summed on request,
+ * oldest first: a running sum would drift, and would depend on how often it was
+ * read. */
 #include "train/losses.h"
 
 #include <math.h>

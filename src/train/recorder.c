@@ -1,6 +1,7 @@
-/* When a step becomes a point of the curves: the first, then those that the
- * sampler takes, and the last before a test or the end.  A step that is not a
- * point yet is kept as pending; in between, what is shown stays current. */
+/* Decides when a step becomes a point of the curves: the first step, those that
+ * the sampler takes, and the last before a test or the end. A step that is not
+ * yet a point is kept as pending; meanwhile the displayed values stay
+ * current. */
 #include "train/recorder.h"
 
 #include "base/clock.h"
@@ -8,10 +9,10 @@
 #include <math.h>
 #include <stdio.h>
 
-/* The norm of a gradient is taken again after so many times what it took. */
+/* The gradient norm is computed again after this many times its own cost. */
 #define NORM_PAUSE 200
-#define CLASSES    1024 /* of predictions: the most */
-/* The tag of those. */
+#define CLASSES    1024 /* maximum for predictions */
+/* The tag of predictions. */
 #define PREDICTIONS   "predictions"
 #define PROBABILITIES "probabilities"
 
@@ -60,7 +61,7 @@ pl_status pl_recorder_init(pl_recorder *recorder, const pl_recorder_opts *opts)
     return PL_OK;
 }
 
-/* Over all parameters; negative where there is no gradient. */
+/* Over all parameters; negative if there is no gradient. */
 static double gradient_norm(const pl_recorder *recorder)
 {
     const pl_recorder_opts *opts = &recorder->opts;
@@ -91,7 +92,7 @@ static void record_norm(pl_recorder *recorder, const pl_recorder_step *step)
                           step->step, norm);
 }
 
-/* A point of its curve, or only what is shown. */
+/* Record a point of a curve, or only update the displayed value. */
 static void put(const pl_recorder *recorder, int tag,
                 const pl_recorder_step *step, double value, bool point)
 {
@@ -111,7 +112,7 @@ static void record_accuracy(const pl_recorder *recorder,
         put(recorder, recorder->tags.accuracy, step, accuracy, point);
 }
 
-/* What is measured from one point to the next, or from what was shown last. */
+/* Rates and means from one point to the next, or since the last display. */
 static void record_interval(pl_recorder *recorder, const pl_recorder_step *step,
                             bool point)
 {
@@ -140,8 +141,8 @@ static void record_interval(pl_recorder *recorder, const pl_recorder_step *step,
         recorder->recorded = recorder->shown;
 }
 
-/* What went over the job's connections in all; `step` is NULL where no point
- * is wanted. */
+/* Total bytes sent and received by the job's connections; `step` is NULL if no
+ * point is recorded. */
 static void record_traffic(const pl_recorder *recorder,
                            const pl_recorder_step *step)
 {
@@ -177,7 +178,7 @@ static void record_loss(pl_recorder *recorder, const pl_recorder_step *step,
                           pl_losses_point(&recorder->losses).loss);
 }
 
-/* What follows from the numbers of a step alone. */
+/* Values that follow from this step alone. */
 static void record_numbers(pl_recorder *recorder, const pl_recorder_step *step,
                            bool point)
 {
@@ -211,15 +212,15 @@ static void begin_epoch(pl_recorder *recorder, int64_t number,
     recorder->epoch.examples = step->examples;
 }
 
-/* An epoch that ends with this step waits for its test; the one before it does
- * so no longer. */
+/* An epoch that ends with this step waits for its test; the previous one no
+ * longer does. */
 static void count_epoch(pl_recorder *recorder, const pl_recorder_step *step)
 {
     int64_t updates = recorder->opts.epoch_updates;
     if (updates <= 0)
         return;
     pl_recorder_end_epoch(recorder);
-    if (!recorder->started) /* the first step's own time is not known */
+    if (!recorder->started) /* the duration of the first step is unknown */
         begin_epoch(recorder, (step->step - 1) / updates, step);
     recorder->epoch.steps++;
     recorder->epoch.loss += step->loss;
@@ -359,7 +360,7 @@ void pl_recorder_test(pl_recorder *recorder, int64_t step,
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].known)
             pl_metrics_scalar(metrics, all[i].tag, step, all[i].value);
-    if (score->numeric) /* whoever shows it shall not take it for 0 */
+    if (score->numeric) /* so that no reader takes it for 0 */
         pl_metrics_set(metrics, recorder->tags.test_accuracy, (double)NAN);
     pl_metrics_add(metrics, recorder->tags.tests, 1);
     if (recorder->epoch.ended) {

@@ -1,16 +1,14 @@
-/* recorder.h - what the training loop tells of itself, as metrics.
+/* recorder.h - records the training loop's progress as metrics.
  *
- * How far it is, is set at every step; what is shown of loss and speed, every
- * 50 ms, since steps may take microseconds: of the loss the training loss
- * (losses.h), as the summary has it.  Curves get a point as often as
- * that at first, and less often as they grow (base/record/sampler.h), or as
- * often as they are asked to; the norm
- * of the gradient is taken so seldom that it takes no more than half a percent
- * of the time.  Before a test and at the end the last step is recorded in any
- * case.
+ * Progress is set at every step; displayed loss and speed every 50 ms, since
+ * steps may take microseconds.  The displayed loss is the training loss
+ * (losses.h), as in the summary.  Curves get a point as often at first, and
+ * less often as they grow (base/record/sampler.h), or at a given interval.  The
+ * gradient norm is computed so seldom that it takes at most half a percent of
+ * the time.  Before a test and at the end the last step is always recorded.
  * docs/formats/run.md lists the names.
  *
- * Threads: the loop's. */
+ * Threads: the loop's thread. */
 #ifndef PL_TRAIN_RECORDER_H
 #define PL_TRAIN_RECORDER_H
 
@@ -25,40 +23,41 @@
 #include "train/sync.h"
 
 typedef struct pl_recorder_opts {
-    pl_metrics *metrics;         /* required; all is borrowed */
+    pl_metrics *metrics;         /* required; all pointers are borrowed */
     const pl_schedule *schedule; /* required */
     const pl_kernels *kernels;   /* required */
     const pl_params *params;     /* required */
     pl_sync *sync;               /* required */
-    bool own_pace;               /* others update between our updates */
+    bool own_pace;               /* other workers update between our updates */
     int64_t epoch_updates;       /* 0: not known */
     int64_t epoch_steps;         /* of this worker; 0: not known */
-    pl_every every;              /* points; auto: as the sampler says */
+    pl_every every;              /* of points; auto: set by the sampler */
     pl_due_pace pace;            /* of `every` ... */
-    int64_t start_step;          /* ... and where the run begins */
-    /* The last gradient of a parameter, *count of them; NULL: not to be had. */
+    int64_t start_step;          /* ... and the step where the run begins */
+    /* A parameter's last gradient, *count elements; NULL: not available. */
     const float *(*gradient)(void *context, int param, int64_t *count);
-    /* The share of right answers in the last batch; NAN: not known. */
+    /* The accuracy on the last batch; NAN: not known. */
     double (*accuracy)(void *context);
     void *context;
 } pl_recorder_opts;
 
-/* How it stands after a step. */
+/* The state after a step. */
 typedef struct pl_recorder_step {
     int64_t step, examples; /* of the job */
-    int64_t own;            /* updates of this worker, ever */
-    int64_t own_examples;   /* ... and their examples, since it was started */
+    int64_t own;            /* all updates of this worker */
+    int64_t own_examples;   /* ... and their examples, since this process
+                               started */
     int64_t dropped;
-    int64_t behind;        /* updates by others, since this one began */
+    int64_t behind;        /* updates by other workers since this one began */
     double loss;           /* of the step ... */
-    int64_t loss_examples; /* ... and the examples it is the mean of */
-    uint64_t now, waited;  /* ticks: the time, and that spent waiting, in all */
+    int64_t loss_examples; /* ... and the number of examples it averages */
+    uint64_t now, waited;  /* ticks: the time, and the total spent waiting */
 } pl_recorder_step;
 
-/* How it stood at some moment, to tell what happened since then. */
+/* The state at some moment, as the start of an interval. */
 typedef struct pl_recorder_mark {
-    uint64_t now, waited; /* ticks; 0: there was no such moment */
-    int64_t examples;     /* own ones */
+    uint64_t now, waited; /* ticks; 0: not set */
+    int64_t examples;     /* of this worker */
     int64_t behind, steps;
 } pl_recorder_mark;
 
@@ -71,40 +70,41 @@ typedef struct pl_recorder {
             test_mae, test_r2, own_steps, own_examples, dropped, rate, waiting,
             norm, staleness, sent, received, restart, activity;
     } tags;
-    bool started; /* there was a step */
+    bool started; /* a first step was recorded */
     pl_losses losses;
-    uint64_t next;                    /* ticks: when to show again */
-    uint64_t next_norm;               /* ... to take the norm of the gradient */
+    uint64_t next;                    /* ticks: next display */
+    uint64_t next_norm;               /* ... and next gradient norm */
     pl_sampler points;                /* of the curves */
     pl_due due;                       /* likewise, with opts.every */
-    int64_t behind, steps;            /* staleness, summed, of so many steps */
-    pl_recorder_mark shown, recorded; /* when that was done last */
+    int64_t behind, steps;            /* sum of staleness, and its number of
+                                         steps */
+    pl_recorder_mark shown, recorded; /* at the last display and point */
     pl_recorder_step at;              /* the last step... */
     bool pending;      /* ... which is not in the curves yet... */
-    bool norm_pending; /* ... nor its gradient's norm */
+    bool norm_pending; /* ... nor is its gradient norm */
     struct {
-        int64_t next;     /* the step that ends the present one */
-        int64_t steps;    /* of this worker in the present one... */
+        int64_t next;     /* the step that ends the current one */
+        int64_t steps;    /* of this worker in the current one... */
         double loss;      /* ... the sum of their losses... */
-        uint64_t begin;   /* ... and its begin, in ticks and... */
+        uint64_t begin;   /* ... its start, in ticks and... */
         int64_t examples; /* ... examples of the job */
-        bool ended;       /* `last` is not put yet: its test may come */
+        bool ended;       /* `last` is not recorded yet: its test may follow */
         pl_epoch last;
     } epoch;
 } pl_recorder;
 
-/* Nothing is to be closed. */
+/* No close is needed. */
 pl_status pl_recorder_init(pl_recorder *recorder,
                            const pl_recorder_opts *opts) PL_MUST_CHECK;
 
 void pl_recorder_put(pl_recorder *recorder, const pl_recorder_step *step);
 
-/* The training goes wrong at this step: how. */
+/* Record a warning that the training goes wrong at this step. */
 void pl_recorder_warn(pl_recorder *recorder, int64_t step, const char *text);
 
-/* The job goes on at `step`: what was recorded beyond it is void.  It came
- * from step `from` and went back to `restored`; where that is not less, nothing
- * was undone. */
+/* The job continues at `step`: points recorded beyond it are void.  It was at
+ * step `from` and rolled back to `restored`; if that is not less, nothing was
+ * undone. */
 void pl_recorder_restart(pl_recorder *recorder, int64_t step, int64_t from,
                          int64_t restored);
 /* A checkpoint of `step` was begun. */
@@ -113,29 +113,28 @@ void pl_recorder_checkpoint(pl_recorder *recorder, int64_t step);
 void pl_recorder_test(pl_recorder *recorder, int64_t step,
                       const pl_score *score);
 
-/* What the loop does from now on. */
+/* Set the loop's current activity. */
 void pl_recorder_activity(pl_recorder *recorder, pl_activity activity);
 
-/* How the parameters and their last gradients lie. */
+/* Record the distributions of the parameters and their last gradients. */
 void pl_recorder_histograms(pl_recorder *recorder, int64_t step);
-/* How likely the answers were found, from their logits. */
+/* Record the probabilities of the answers, from their logits. */
 void pl_recorder_predictions(pl_recorder *recorder, int64_t step,
                              const float *logits, int64_t rows,
                              int64_t classes);
-/* The same of a model that answers yes or no. */
+/* The same for a binary model, from its probabilities. */
 void pl_recorder_probabilities(pl_recorder *recorder, int64_t step,
                                const float *probs, int64_t rows);
 
-/* Record the last step where that was left for later.  `computed` is false
- * when its batch and gradient are no longer there: their curves then end
- * earlier. */
+/* Record the last step if it is pending.  `computed` is false if its batch and
+ * gradient are gone: their curves then end earlier. */
 void pl_recorder_flush(pl_recorder *recorder, bool computed);
 
-/* As the loop pauses or ends. */
+/* Call when the loop pauses or ends. */
 void pl_recorder_end(pl_recorder *recorder, int64_t own_examples,
                      int64_t dropped);
 
-/* The last epoch is put, with or without a test. */
+/* Record the last epoch, with or without a test. */
 void pl_recorder_end_epoch(pl_recorder *recorder);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* The probabilities of the examples of one label. */
+/* The probabilities of all examples with one label. */
 typedef struct pile {
     float *probs;
     int64_t count, room;
@@ -17,8 +17,8 @@ typedef struct pile {
 struct pl_tally {
     pile piles[2]; /* by label */
     int64_t right; /* answers */
-    int64_t found; /* answers yes that are right */
-    int64_t yes;   /* answers yes */
+    int64_t found; /* correct positive answers */
+    int64_t yes;   /* positive answers */
     double sum;    /* of all probabilities */
 };
 
@@ -80,9 +80,9 @@ static void sort(pile *p)
         qsort(p->probs, (size_t)p->count, sizeof *p->probs, by_value);
 }
 
-/* The area under the curve of true over false answers is the share of pairs
- * of a yes and a no that are ranked right, half of the ties counted (Hanley
- * and McNeil 1982). */
+/* The area under the ROC curve is the share of pairs of a positive and a
+ * negative that are ranked correctly, counting ties half (Hanley and McNeil
+ * 1982). */
 static double area(pile *no, pile *yes)
 {
     if (no->count == 0 || yes->count == 0)
@@ -90,7 +90,7 @@ static double area(pile *no, pile *yes)
     sort(no);
     sort(yes);
     double pairs = 0;
-    int64_t below = 0, not_above = 0; /* of the no's, for each yes */
+    int64_t below = 0, not_above = 0; /* negatives, for each positive */
     for (int64_t i = 0; i < yes->count; i++) {
         while (below < no->count && no->probs[below] < yes->probs[i])
             below++;

@@ -1,10 +1,10 @@
-/* score.h - how good a model is on a test set.
+/* score.h - scores of a model on a test set.
  *
- * A classifier has a loss and an accuracy.  One that answers yes or no (labels
- * 1 and 0) has more: a tally takes the probabilities of all examples and says
- * what became of them.  A model that predicts numbers has errors instead.
+ * A classifier has a loss and an accuracy.  A binary model (labels 1 and 0) has
+ * more scores: a tally collects the probabilities of all examples and computes
+ * them.  A model that predicts numbers has errors instead.
  *
- * Threads: a tally, or errors, belong to one. */
+ * Threads: a tally or errors object belongs to one thread. */
 #ifndef PL_TRAIN_SCORE_H
 #define PL_TRAIN_SCORE_H
 
@@ -15,23 +15,23 @@
 #define PL_SCORE_TOP 5
 
 typedef struct pl_score {
-    double loss;     /* mean; of yes and no: the logarithmic loss */
+    double loss;     /* mean; for binary models the logarithmic loss */
     double accuracy; /* NAN: labels are numbers */
     double top5;     /* the share of examples whose label is among the five
-                        largest logits; NAN: there are no more classes */
-    bool numeric;    /* the following are set; of several numbers an example
+                        largest logits; NAN: there are at most five classes */
+    bool numeric;    /* the following are set; for several numbers per example,
                         each is the mean over them */
     double rmse;     /* the root of the mean squared error */
     double mae;      /* the mean absolute error */
-    double r2;       /* 1 - squared error / variance; 0 where a number is the
-                        same in all examples, 1 where it is also met */
-    bool binary;     /* the following are set; yes is a probability >= 0.5 */
-    double auc; /* how likely a yes is ranked before a no; 0.5 when there is
-                   only one kind */
-    double precision;   /* right ones among the answers yes; 0 without any */
-    double recall;      /* yes found among those there are; likewise */
-    double calibration; /* the mean probability over the share of yes; 0
-                           where there is no yes */
+    double r2;       /* 1 - squared error / variance; if all labels are equal,
+                        0, or 1 for exact predictions */
+    bool binary; /* the following are set; positive is a probability >= 0.5 */
+    double auc;  /* probability that a positive ranks before a negative; 0.5 if
+                    all labels are equal */
+    double precision; /* share of positive answers that are correct; 0: none */
+    double recall;    /* share of positives that are found; 0: none */
+    double calibration; /* the mean probability over the share of positives; 0:
+                           no positives */
 } pl_score;
 
 typedef struct pl_tally pl_tally;
@@ -40,21 +40,21 @@ typedef struct pl_errors pl_errors;
 pl_status pl_tally_new(pl_tally **out) PL_MUST_CHECK;
 void pl_tally_free(pl_tally *tally); /* NULL is fine */
 
-/* Count `rows` more examples.  Four bytes are kept of each, to rank them. */
+/* Count `rows` more examples.  Keeps four bytes of each, to rank them. */
 pl_status pl_tally_add(pl_tally *tally, int64_t rows, const float *probs,
                        const pl_view *labels) PL_MUST_CHECK;
 
-/* The same of a model that predicts `width` numbers for an example. */
+/* Errors of a model that predicts `width` numbers per example. */
 pl_status pl_errors_new(pl_errors **out, int64_t width) PL_MUST_CHECK;
 void pl_errors_free(pl_errors *errors); /* NULL is fine */
 /* predicted [rows, width], float32 labels */
 void pl_errors_add(pl_errors *errors, int64_t rows, const float *predicted,
                    const pl_view *labels);
-/* Fill in what `numeric` promises.  Takes one example at least. */
+/* Fill in what `numeric` promises.  Needs at least one example. */
 void pl_errors_score(const pl_errors *errors, pl_score *out);
 
-/* Fill in what `binary` promises, and the accuracy.  Takes one example at
- * least. */
+/* Fill in what `binary` promises, and the accuracy.  Needs at least one
+ * example. */
 void pl_tally_score(pl_tally *tally, pl_score *out);
 
 #endif

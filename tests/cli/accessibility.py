@@ -1,5 +1,5 @@
-"""What a page owes those who use it without a mouse, or without seeing it, in
-the terms of WCAG 2.1 AA; each function returns what is wrong."""
+"""Accessibility of a page without a mouse or without sight, by WCAG 2.1 AA;
+each function returns the violations."""
 
 # Names, roles, labels, unique ids, order of headings, focusable controls.
 FAULTS = """(() => {
@@ -63,7 +63,7 @@ OUTSIDE = """[...document.querySelectorAll("figure[data-drawn] .plot svg")]
                own.bottom > all.bottom + 2;
     }).map(text => text.textContent))"""
 
-# Texts whose contrast with what is behind them is below 4.5.
+# Texts whose contrast with their background is below 4.5.
 PALE = """(() => {
     const parse = c => c.match(/[\\d.]+/g).map(Number);
     const light = c => {
@@ -91,7 +91,7 @@ PALE = """(() => {
         }).map(e => `${e.localName}: ${e.textContent.slice(0, 40)}`);
 })()"""
 
-# What Tab reaches and how many of it show no focus.
+# The controls that Tab reaches and how many of them show no focus.
 FOCUS = """(() => {
     const e = document.activeElement, style = getComputedStyle(e);
     return [e.outerHTML.slice(0, 90), style.outlineStyle !== "none" &&
@@ -109,7 +109,7 @@ def press(browser, key, **more):
 
 
 def without_focus(browser, times):
-    """Press Tab so often; the controls reached that do not show it."""
+    """Press Tab this often; the controls reached that show no focus."""
     found, reached = [], set()
     for _ in range(times):
         press(browser, "Tab", code="Tab", windowsVirtualKeyCode=9)

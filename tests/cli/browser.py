@@ -1,7 +1,7 @@
 """A page in a real Chromium, by its DevTools protocol over a pipe.
 
-Only what Python brings: --remote-debugging-pipe talks JSON, a NUL behind each
-message, on descriptors 3 (to the browser) and 4 (from it).
+Python's standard library only: --remote-debugging-pipe talks JSON, a NUL
+behind each message, on descriptors 3 (to the browser) and 4 (from it).
 """
 
 import base64
@@ -70,7 +70,7 @@ class Browser:
             self.events.append(answer)
 
     def open(self, url):
-        """Show a page; what it complained of, and whom it asked."""
+        """Show a page; its errors, and the addresses it requested."""
         for domain in "Page", "Runtime", "Log", "Network":
             self.call(f"{domain}.enable")
         self.events.clear()
@@ -81,7 +81,7 @@ class Browser:
             self.events.append(self.receive(deadline))
 
     def seen(self, *methods):
-        self.evaluate("0")  # what was said before has arrived
+        self.evaluate("0")  # earlier messages have arrived
         return [e["params"] for e in self.events
                 if e.get("method") in methods]
 
@@ -92,7 +92,7 @@ class Browser:
         return result["result"].get("value")
 
     def complaints(self):
-        """What the page did wrong; reading its charts is our own doing."""
+        """The errors of the page itself; reading its charts causes others."""
         return (self.seen("Runtime.exceptionThrown") +
                 [e for e in self.seen("Log.entryAdded")
                  if "readback" not in e["entry"]["text"]] +

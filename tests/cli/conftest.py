@@ -1,4 +1,4 @@
-"""What the tests of the program share: start it, look at what it did.
+"""Shared by the tests of the program: start it, inspect the results.
 
 PACELINE names the program.  Every command runs in the test's own folder, with
 a home of its own and a deadline.
@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SMALL = ["--data", "synthetic", "--examples", "2000", "--steps", "50"]
 
 # A shell that runs the tests in the background lets them ignore Ctrl-C, and
-# with them all that they start.
+# and so does all that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -39,8 +39,8 @@ def skip_when_sanitized():
 
 
 def leaks_allowed():
-    """ASAN_OPTIONS for what MPI leaves behind at its end, which is not ours to
-    free, and for strace, under which LeakSanitizer does not work."""
+    """ASAN_OPTIONS for memory that MPI does not free at its end, and for
+    strace, under which LeakSanitizer does not work."""
     return os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
 
 
@@ -101,8 +101,8 @@ class Cli:
                        **more).json
 
     def page(self, name):
-        """Run the blocks of shell of a document, one after the other, in one
-        shell; what they print."""
+        """Run the shell blocks of a document in one shell, in order; their
+        output."""
         blocks = re.findall(r"```sh\n(.*?)```", (ROOT / name).read_text(), re.S)
         tools = self.folder / "tools"
         tools.mkdir()
@@ -118,7 +118,7 @@ class Cli:
         return result.stdout
 
     def refused(self, code, *args, says=(), **more):
-        """Must fail with one sentence that names what it is about, and leave
+        """Must fail with one sentence that names its subject, and leave
         nothing behind when the command itself was wrong."""
         before = listing(self.folder)
         result = self.run(*args, **more)
@@ -139,7 +139,7 @@ def listing(folder):
 
 
 def wait_for(condition, what, process=None):
-    """Poll until the condition holds, or the process is gone: then False."""
+    """Poll until the condition holds, or the process has ended: then False."""
     end = time.monotonic() + DEADLINE_S
     while not condition():
         if process is not None and process.poll() is not None:

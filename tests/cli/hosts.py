@@ -1,7 +1,7 @@
 """Hosts for the tests of `launch` and `doctor`.
 
-Without rights: loopback addresses, and instead of ssh a script that runs the
-command here and notes what it was called with.
+Without privileges: loopback addresses, and instead of ssh a script that runs
+the command here and records its arguments.
 """
 
 import os

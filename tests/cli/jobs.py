@@ -1,4 +1,4 @@
-"""Jobs of several processes, as the tests look at them."""
+"""Jobs of several processes, as the tests observe them."""
 
 import contextlib
 import json
@@ -140,13 +140,13 @@ def wait_for_text(path, text, process):
         (path.exists() and path.read_text(), process.communicate())
 
 
-HELD = []  # ports that were given away, until the tests end
+HELD = []  # ports in use, until the tests end
 
 
 def free_ports(count):
-    """Ports that nobody listens on, and nobody will: the system gives away
-    higher ones, `launch` does, and tests that run beside these leave them
-    alone, as a name of each is taken."""
+    """Ports on which nothing listens or will: the system assigns higher ones,
+    `launch` does, and tests that run beside these leave them alone, as a name
+    of each is taken."""
     ports = []
     while len(ports) < count:
         port = random.randrange(10000, 20000)
@@ -165,7 +165,7 @@ def free_ports(count):
 
 @contextlib.contextmanager
 def knocked(address):
-    """What is started here has come to this address, and will come again."""
+    """A client started here has tried this address, and will retry."""
     host, port = address.rsplit(":", 1)
     with socket.create_server((host, int(port))) as listener:
         listener.settimeout(DEADLINE_S)
@@ -186,7 +186,7 @@ def log_of(cli, name, run="a"):
 
 
 class Hand:
-    """Tasks that were started by hand; none outlives the test."""
+    """Tasks started by hand; none outlives the test."""
 
     def __init__(self, cli):
         self.cli, self.processes = cli, []

@@ -275,7 +275,7 @@ OPS = {
 
 
 def run(data, examples):
-    """What the model says of the examples, in double precision."""
+    """The output of the model for the examples, in double precision."""
     read = Read(data)
     values = {name: array.astype(np.float64) if array.dtype == np.float32
               else array for name, array in read.weights.items()}

@@ -1,4 +1,4 @@
-"""A started `paceline page`, and who asks it."""
+"""A started `paceline page`, and its client."""
 
 import http.client
 import re
@@ -30,7 +30,7 @@ class Page:
         return answer, body
 
     def enter(self):
-        """Take the token to the door; the cookie is ours."""
+        """Exchange the token for the cookie."""
         answer, _ = self.get(self.way_in)
         assert answer.status == 303 and answer.headers["Location"] == "/"
         cookie = answer.headers["Set-Cookie"]

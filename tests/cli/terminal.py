@@ -1,4 +1,4 @@
-"""A terminal of a given size, and what it shows of what was written to it."""
+"""A terminal of a given size, and what it shows of its input."""
 
 import contextlib
 import fcntl

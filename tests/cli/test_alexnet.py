@@ -129,7 +129,7 @@ def test_batch_that_does_not_fit_is_refused(cli):
         "not even --batch 1 fits"], preexec_fn=limit_addresses(400))
 
 
-def test_memory_to_give_is_not_negative(cli):
+def test_available_memory_is_not_negative(cli):
     """The stacks of the threads alone would take more than there is."""
     skip_when_sanitized()
     result = cli.refused(2, "train", "lenet", "--data", "synthetic",

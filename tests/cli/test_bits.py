@@ -43,7 +43,7 @@ def test_bits_do_not_depend_on_threads(cli, way):
     assert sha(cli, *WAYS[way]) == hashes[1]
 
 
-def test_every_way_of_training_is_its_own(cli):
+def test_every_way_of_training_gives_its_own_bits(cli):
     hashes = {way: sha(cli, *flags) for way, flags in WAYS.items()}
     assert len(set(hashes.values())) == len(WAYS), hashes
 
@@ -87,7 +87,7 @@ def test_cosine_ends_with_the_epochs(cli):
         whole["parameters_sha256"]
 
 
-def test_looking_does_not_change_bits(cli):
+def test_tests_checkpoints_and_profiles_change_no_bit(cli):
     plain = sha(cli)
     for flags in (["--eval-every", "7"], ["--eval-every", "never"],
                   ["--eval-batch", "3"], ["--checkpoint-every", "3"],

@@ -64,7 +64,7 @@ def archive(cli):
 
 
 def images(cli):
-    """Decoded images are kept in a file."""
+    """Decoded images are cached in a file."""
     cli.ok("data", "convert", dense(cli)[0], "images:images")
     cli.env["HOME"] = str(cli.folder / "home")
     (cli.folder / "home").mkdir()

@@ -11,8 +11,8 @@ DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
 JOB = ["--workers", "2", "--ps", "1", "--checkpoint-every", "100"]
 
 
-# The seed decides whom the first fault hits, and how; it comes as soon as the
-# supervisor hears of a step, and the second one long after.
+# The seed decides which task the first fault hits, and how; it comes as soon
+# as the supervisor knows of a step, and the second one long after.
 FIRST = {
     16587: "kill worker 1",
     4154: "kill worker 0",
@@ -36,15 +36,15 @@ def under_chaos(cli, seed, *flags):
 
 @pytest.mark.parametrize("seed", FIRST)
 def test_a_job_under_chaos_ends_in_the_same_bits(cli, seed):
-    """Faults are said, counted and repaired, and what they made necessary
-    takes no restart from anything else."""
+    """Faults are reported, counted and repaired, and their restarts do not
+    count as others."""
     result, steps = under_chaos(cli, seed, "--json")
     assert f"chaos: fault 1, {FIRST[seed]}\n" in result.err, result
     how, role, index = FIRST[seed].split()[:3]
     ended = "was killed by signal 9 (Killed)" if how == "kill" else \
         "was declared lost and killed"
     again = result.err.count("; started again\n")
-    # Who was frozen may wake before anyone has missed it.
+    # A frozen task may wake before it is missed.
     if how == "kill" or (again and result.json["faults"] == 1):
         assert f"{role} {index} {ended}; started again\n" in result.err, result
     summary = result.json
@@ -71,11 +71,11 @@ def test_a_job_under_chaos_ends_in_the_same_bits(cli, seed):
     (["--chaos", "1", "--cluster", "c.json", "--role", "ps"],
      "--chaos is for jobs that --workers and --ps start"),
 ])
-def test_where_nobody_could_repair_it_chaos_is_refused(cli, flags, says):
+def test_chaos_without_repair_is_refused(cli, flags, says):
     write_cluster(cli, 2, 1)
     cli.refused(2, "train", "softmax", *flags, says=says)
 
 
-def test_the_summary_tells_of_chaos(cli):
+def test_the_summary_reports_chaos(cli):
     result, _ = under_chaos(cli, 16587)
     assert "injected by --chaos" in result.out, result

@@ -30,7 +30,7 @@ def refused(cli, says, *args):
     ("--ps 1 --role worker --control 0", "--control"),
     ("--ps 1 --role worker --control 77", "--control 77: not a socket"),
 ])
-def test_what_does_not_fit_is_refused(cli, args, says):
+def test_invalid_settings_are_refused(cli, args, says):
     refused(cli, says, *args.split())
 
 

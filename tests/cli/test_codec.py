@@ -1,5 +1,5 @@
-"""How gradients travel: the bits of each codec, what a run keeps of it, and
-where one is refused."""
+"""Codecs of gradients: the bits of each, what a run keeps of it, and where one
+is refused."""
 
 import pathlib
 import shutil
@@ -108,10 +108,10 @@ TOPK = [*RING, "--codec", "topk", "--topk-share", "0.05", "--optimizer",
         "momentum", "--lr", "0.01"]
 
 
-def test_what_workers_hold_back_is_in_every_checkpoint(cli):
-    """Residual and velocity of each worker: also where a checkpoint is
-    written by the way, a run is interrupted in mid-epoch, or a later checkpoint
-    is thrown away (held H1, H2)."""
+def test_residuals_of_workers_are_in_every_checkpoint(cli):
+    """Residual and velocity of each worker: also where a checkpoint is written
+    by the way, a run is interrupted in mid-epoch, or a later checkpoint is
+    thrown away (held H1, H2)."""
     flags = [*TOPK, "--workers", "3", "--checkpoint-every", "3"]
     model = NETS["lenet"][:-1]
     whole = run(cli, [*model, "11"], *flags, "--run", "whole")
@@ -150,7 +150,7 @@ def test_a_lossy_codec_is_repeatable_and_says_so(cli, job, codec):
                                                    rel=0.05)
 
 
-def test_bf16_halves_what_servers_take_and_give(cli):
+def test_bf16_halves_the_traffic_of_servers(cli):
     """Counted where all goes over TCP; the chief's last look is exact."""
     job = ["lenet", "--batch", "16", "--steps", "24", "--workers", "2", "--ps",
            "2", "--transport", "tcp"]
@@ -202,7 +202,7 @@ def test_topk_sends_what_the_summary_says(cli):
      "--topk-share needs --codec topk"),
     (["--codec", "bf16"], "--codec needs a job of several processes"),
 ])
-def test_where_it_has_no_effect_it_is_refused(cli, flags, says):
+def test_a_codec_without_effect_is_refused(cli, flags, says):
     cli.refused(2, "train", "softmax", *flags, says=says)
 
 
@@ -214,8 +214,8 @@ def test_a_run_keeps_its_codec(cli):
 
 
 @pytest.mark.parametrize("job", [[*RING], ["--ps", "2"]])
-def test_a_lost_worker_takes_what_topk_kept_with_it(cli, job):
-    """Which the summary says (held H3)."""
+def test_a_lost_worker_loses_its_topk_residual(cli, job):
+    """The summary reports it (held H3)."""
     train = cli.start("train", "softmax", *ALONE, *job, "--workers", "2",
                       "--codec", "topk", "--checkpoint-every", "20",
                       "--quiet", "--json", "--run", "a", "--steps", "1000000")

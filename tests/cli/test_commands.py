@@ -24,7 +24,7 @@ def test_eval_agrees_with_the_summary(cli):
         assert f"{summary['test_loss']:.4f}" in text
 
 
-def test_eval_tells_how_each_class_fared(cli):
+def test_eval_reports_each_class(cli):
     cli.train("--steps", "50", "--run", "r")
     score = cli.ok("eval", "r", "--json").json
     kept = json.loads((cli.folder / "r/confusion.json").read_text())

@@ -122,7 +122,7 @@ def test_one_run_has_no_flags_that_set_it_apart(cli, runs):
     assert not any(key.startswith("flag.") for key in document[0])
 
 
-def test_a_corrupt_run_is_left_out_and_said(cli, runs):
+def test_a_corrupt_run_is_skipped_and_reported(cli, runs):
     (runs / "b10-1" / "run.json").write_text("{")
     result = cli.ok("compare", "all")
     assert len(result.out.split("\n\n")[1].splitlines()) == 4

@@ -18,7 +18,7 @@ def svm(tmp_path):
     return path
 
 
-def test_convert_goes_there_and_back(cli, svm, tmp_path):
+def test_convert_round_trips(cli, svm, tmp_path):
     cache, back = tmp_path / "a.cache", tmp_path / "b.svm"
     result = cli.ok("data", "convert", f"libsvm:{svm}", f"cache:{cache}")
     assert "3 examples" in result.out
@@ -27,7 +27,7 @@ def test_convert_goes_there_and_back(cli, svm, tmp_path):
 
 
 def unpacked(path):
-    """What the system's own tools make of it."""
+    """What the system's own tools unpack."""
     tool = {".gz": "gzip", ".zst": "zstd"}[path.suffix]
     if shutil.which(tool) is None:
         pytest.skip(f"{tool} is not installed")
@@ -51,7 +51,7 @@ def test_convert_compresses_by_the_name(cli, tmp_path, kind, ending):
 
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
 def test_a_cache_is_not_compressed(cli, svm, ending):
-    """Told before a pass over the data, which is not even there."""
+    """Reported before a pass over the data, which does not exist."""
     for source in [f"libsvm:{svm}", "libsvm:none"]:
         cli.refused(2, "data", "convert", source, f"cache:a.cache{ending}",
                     says=[f"cache:a.cache{ending}: a cache file is read in "
@@ -90,7 +90,7 @@ def test_bad_text_is_one_sentence(cli, tmp_path, text, message):
                 says=[message, str(path)])
 
 
-def test_bad_lines_are_passed_over_and_counted(cli, tmp_path):
+def test_bad_lines_are_skipped_and_counted(cli, tmp_path):
     path = tmp_path / "bad"
     path.write_text("1 1:1\nx\n0 2:1\n")
     result = cli.ok("data", "stats", f"libsvm:{path}", "--skip-bad", "1",
@@ -134,7 +134,7 @@ def test_a_wrong_checksum_is_named(cli, records, part, message):
                 says=[f"{path}: record at byte {2 * size}", message])
 
 
-def test_a_bad_record_is_passed_over_in_training(cli, records):
+def test_a_bad_record_is_skipped_in_training(cli, records):
     path, size = records
     damage(path, 2 * size + 20)
     train = ["train", "sparse", "--data", f"tfrecord:{path}", "--batch", "2",
@@ -220,7 +220,7 @@ def test_wrong_words_are_usage_errors(cli, svm):
 
 
 def test_workers_share_one_file_fairly(cli, tmp_path):
-    """Its blocks are dealt in turn, none to two and none to nobody."""
+    """Its blocks are dealt in turn, each to exactly one worker."""
     path = tmp_path / "a.svm"
     path.write_text("1 1:1 5:1 7:1\n0 2:1 3:1 8:1\n" * 20000)
     cli.ok("train", "sparse", "--data", f"libsvm:{path}", "--shuffle-buffer",

@@ -24,8 +24,8 @@ needs_mnist = pytest.mark.skipif(
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Answers with files[name]; each request runs through `disturb` first,
-    which may send an answer itself."""
+    """Sends files[name]; `disturb` sees each request first, and may answer it
+    itself."""
 
     daemon_threads = True
 
@@ -88,7 +88,7 @@ def direct(cli):
 
 
 @needs_mnist
-def test_files_that_break_off_are_resumed_and_verified(cli, serve, mnist):
+def test_interrupted_downloads_are_resumed_and_verified(cli, serve, mnist):
     server = serve(mnist)
 
     def once_in_the_middle(handler, name, first):
@@ -123,7 +123,7 @@ def test_two_at_once_get_each_file_once(cli, serve, mnist):
 
 
 @needs_mnist
-def test_an_interrupted_command_goes_on(cli, serve, mnist):
+def test_an_interrupted_command_resumes(cli, serve, mnist):
     server = serve(mnist)
     held = threading.Event()
     cut = 1000000
@@ -157,7 +157,7 @@ def test_wrong_bytes_are_refused_and_not_kept(cli, serve):
     assert len(server.seen) == 5
 
 
-def test_a_damaged_file_is_not_taken_for_the_file(cli, serve):
+def test_a_damaged_file_is_not_accepted(cli, serve):
     (cli.folder / "mnist").mkdir()
     (cli.folder / "mnist" / NAMES[0]).write_bytes(b"what is this")
     result = cli.run("data", "get", "mnist", "--from", serve({}).url)
@@ -165,7 +165,7 @@ def test_a_damaged_file_is_not_taken_for_the_file(cli, serve):
     assert "answered 404" in result.err.splitlines()[-1]
 
 
-def test_a_refusal_is_not_tried_again(cli, serve):
+def test_a_refusal_is_not_retried(cli, serve):
     server = serve({})
     cli.refused(1, "data", "get", "mnist", "--from", server.url,
                 says=["answered 404", NAMES[0]])
@@ -191,6 +191,6 @@ def test_wrong_words_are_usage_errors(cli, words, says):
     cli.refused(2, "data", *words, says=says)
 
 
-def test_an_unwritable_folder_is_said(cli):
+def test_an_unwritable_folder_is_reported(cli):
     (cli.folder / "file").write_text("")
     cli.refused(1, "data", "get", "mnist", "--out", "file/x", says="file/x")

@@ -1,5 +1,5 @@
 """Checkpoints on disks that fill up, turn read-only, or lose their process at
-any system call: nothing that was complete is lost, and what is wrong is said.
+any system call: nothing that was complete is lost, and the error is reported.
 """
 
 import os
@@ -17,7 +17,7 @@ DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
         "--threads", "1", "--eval-every", "never", "--optimizer", "momentum",
         "--lr", "0.05"]
 SHORT = [*DATA, "--steps", "150", "--checkpoint-every", "50"]
-# Until it is told to end.
+# Until it is asked to end.
 LONG = [*DATA, "--steps", "100000000", "--checkpoint-every", "100"]
 JOB = ["--workers", "2", "--ps", "2"]
 NO_ROOM = "No space left on device; free some space"
@@ -29,7 +29,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0,
 
 
 def killing(call, nth):
-    """Words in front of a command: its process, whichever of its threads makes
+    """A prefix of a command: its process, whichever of its threads makes
     this system call for the nth time, is killed as it begins it."""
     return ["env", f"ASAN_OPTIONS={leaks_allowed()}", "strace", "-f", "-qq",
             "-o", "/dev/null", "-e", f"trace={call}", "-e",
@@ -121,9 +121,9 @@ def fill(folder):
 
 @needs_root
 @pytest.mark.parametrize("trouble", ["full", "read-only"])
-def test_job_goes_on_while_the_disk_refuses(cli, small_disk, trouble):
-    """The logs are elsewhere; the checkpoints that were there still count; when
-    the disk is well again there are new ones, and the end is the same."""
+def test_job_continues_while_the_disk_refuses(cli, small_disk, trouble):
+    """The logs are elsewhere; the checkpoints that were there still count;
+    when the disk is well again there are new ones, and the end is the same."""
     run = cli.folder / "a"
     run.mkdir()
     (run / "checkpoints").symlink_to(small_disk)

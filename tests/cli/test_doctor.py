@@ -1,4 +1,4 @@
-"""`doctor`: what hosts are like, and the ways between them."""
+"""`doctor`: properties of hosts, and of the links between them."""
 
 import json
 import socket
@@ -38,7 +38,7 @@ def test_wrong_key_file_is_bad_and_says_what_to_do(cli):
     assert "a job would fail here" in result.err
 
 
-def test_hosts_and_the_ways_between_them(cli):
+def test_hosts_and_the_links_between_them(cli):
     found = cli.ok("doctor", "--json", "--seconds", "0.2", "--ssh",
                    fake_ssh(cli.folder), "--hosts", ",".join(HOSTS)).json
     ways = {(way["from"], way["to"]) for way in found["ways"]}

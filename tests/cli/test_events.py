@@ -53,7 +53,7 @@ def test_the_training_loss_is_the_mean_of_its_curves(cli, how):
     assert summary["events_dropped"] == 0
 
 
-def test_the_graph_and_the_settings_are_there(cli):
+def test_the_graph_and_the_settings_are_recorded(cli):
     cli.train(*SMALL, "--lr", "0.25", "--optimizer", "adam", "--beta1", "0.8",
               "--run", "a")
     folder = cli.folder / "a/events/worker-0"
@@ -66,7 +66,7 @@ def test_the_graph_and_the_settings_are_there(cli):
     assert start["steps"] == 50 and end == 1
 
 
-def test_histograms_come_when_asked_for(cli):
+def test_histograms_are_recorded_on_request(cli):
     cli.train(*SMALL, "--run", "a")
     cli.train(*SMALL, "--run", "b", "--histograms-every", "20")
     plain = {tag for _, tag, v in values(cli.folder / "a/events/worker-0")
@@ -195,7 +195,7 @@ def test_hogwild_records_its_accuracy(cli):
     assert all(0.3 < n < 1 for _, n in found["accuracy"]), found["accuracy"]
 
 
-def test_a_resumed_run_says_from_where(cli):
+def test_a_resumed_run_records_its_first_step(cli):
     args = ["train", "softmax", "--data", "synthetic", "--examples", "2000",
             "--steps", "100000000", "--checkpoint-every", "50", "--run", "a",
             "--quiet"]
@@ -213,7 +213,7 @@ def test_a_resumed_run_says_from_where(cli):
     assert [e[2][0] for e in logs] == [step]
 
 
-def test_a_folder_that_cannot_be_is_said_once(cli):
+def test_an_unusable_folder_is_reported_once(cli):
     (cli.folder / "a").mkdir()
     (cli.folder / "a/events").write_text("in the way")
     result = cli.ok("train", "softmax", *SMALL, "--run", "a")

@@ -104,7 +104,7 @@ def test_help_of_one_flag_has_its_range_default_and_condition(cli):
     (["docs", "option"], "did you mean docs options?"),
     (["page", "--prot", "1"], "did you mean --port?"),
 ])
-def test_what_is_misspelled_gets_the_nearest_right_one(cli, words, near):
+def test_misspelled_words_get_the_nearest_suggestion(cli, words, near):
     cli.refused(2, *words, says=near)
 
 
@@ -144,7 +144,7 @@ def test_after_a_run_a_terminal_shows_what_to_do_next(cli):
     assert "next  look" not in cli.ok("train", "softmax", "--steps", "5").out
 
 
-def test_demo_tells_the_whole_story(cli):
+def test_demo_trains_recovers_and_reports(cli):
     done = cli.ok("demo", "--seconds", "0.3", "--no-wait")
     assert "are equal, bit for bit, to" in done.out, done.out
     assert "kill -9" in done.err

@@ -1,5 +1,5 @@
 """A worker dies in the middle of a push: its gradient is on one server and, in
-part, on the other.  Both drop it, and the job goes on to its checkpoints."""
+part, on the other.  Both drop it, and the job continues to its checkpoints."""
 
 import pathlib
 import signal
@@ -31,7 +31,7 @@ def processor_time(process):
 
 
 def wait_until_it_waits(process):
-    """It does nothing but wait, for an answer that does not come."""
+    """It only waits, for an answer that does not come."""
     seen = [None, 0.0]
 
     def quiet():
@@ -42,7 +42,7 @@ def wait_until_it_waits(process):
     wait_for(quiet, "a worker that waits", process)
 
 
-def test_a_half_pushed_gradient_does_not_hold_up_a_checkpoint(cli, hand):
+def test_a_half_pushed_gradient_does_not_block_a_checkpoint(cli, hand):
     data = cli.folder / "data"
     data.mkdir()
     write_images(data, "train", 20)

@@ -123,8 +123,9 @@ def test_ring_workers_share_the_chiefs(cli, jobs, order):
         assert_records(run, "worker", index)
 
 
-def test_the_evaluator_and_the_traces_are_there_too(cli, jobs):
-    """A job that goes on until the evaluator, for which nobody waits, came."""
+def test_the_evaluator_and_the_traces_are_recorded_too(cli, jobs):
+    """A job that continues until the evaluator, for which no task waits, has
+    joined."""
     job = jobs()
     endless = ["--steps", "1000000"]
     job.start("ps", 0, *endless, "--profile")
@@ -143,7 +144,7 @@ def test_the_evaluator_and_the_traces_are_there_too(cli, jobs):
 
 
 def test_other_working_folders_make_no_difference(cli, jobs, tmp_path):
-    """The chief's folder is found by its path, not by where a task is."""
+    """The chief's folder is found by its path, wherever a task was started."""
     job = jobs()
     for role, index in CHIEF_LAST:
         folder = tmp_path / f"{role}-{index}"
@@ -207,7 +208,7 @@ def test_a_folder_of_its_own_is_used_and_named(cli, jobs):
 
 
 def test_a_server_with_a_folder_of_its_own_is_refused(cli, jobs):
-    """It would keep its checkpoints where nobody else looks for them."""
+    """It would keep its checkpoints where no other task finds them."""
     job = jobs(workers=1)
     job.start("ps", 0, "--run", "own")
     job.start("worker", 0, "--run", "chief")

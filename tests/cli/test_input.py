@@ -162,7 +162,7 @@ def count_is(n):
     return lambda b: b[:4] + struct.pack(">I", n) + b[8:]
 
 
-# What is done to a good folder, and what the sentence must say.
+# A change to a good folder, and the words that the message must have.
 DAMAGES = {
     "truncated": (rewrite(IMAGES, lambda b: b[:-1]), [IMAGES, "truncated"]),
     "header_only": (rewrite(IMAGES, lambda b: b[:16]), [IMAGES, "truncated"]),
@@ -244,7 +244,7 @@ def test_data_of_two_kinds_is_refused(cli, tmp_path):
                       f"test examples (idx:{one}) are [9, 9]"])
 
 
-def test_gzip_and_plain_train_alike(cli, tmp_path):
+def test_gzip_and_plain_train_the_same(cli, tmp_path):
     folder = folder_of(tmp_path / "data")
     flags = ["--data", f"idx:{folder}", "--steps", "5"]
     plain = cli.train(*flags)["parameters_sha256"]
@@ -273,7 +273,7 @@ def test_run_where_a_file_is_in_the_way_fails(cli):
     cli.refused(1, "data", "digits", "--out", "file/x", says="file")
 
 
-def test_eval_of_what_is_no_run_is_named(cli):
+def test_eval_of_a_folder_without_a_run_is_named(cli):
     cli.refused(1, "eval", "no/such", says=["no/such", "not a run folder"])
     (cli.folder / "empty").mkdir()
     cli.refused(1, "eval", "empty", says=["empty", "not a run folder"])

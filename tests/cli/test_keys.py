@@ -1,4 +1,4 @@
-"""Jobs with keys: who gets in, what the wire shows, what is refused."""
+"""Jobs with keys: admission, what the wire shows, what is refused."""
 
 import json
 import os
@@ -167,20 +167,20 @@ def test_keys_change_no_bit_beyond_loopback(cli, beyond, expected):
     assert summary["parameters_sha256"] == expected
 
 
-def test_insecure_is_said_by_every_task(cli, beyond, expected):
+def test_insecure_is_reported_by_every_task(cli, beyond, expected):
     ps = [f"{beyond}:{port}" for port in free_ports(1)]
     summary, said = by_hand(cli, ps, "--insecure")
     assert summary["parameters_sha256"] == expected
     assert said.count("--insecure: anyone who can reach") == 3
 
 
-def test_a_task_with_other_keys_is_turned_away(cli, expected):
+def test_a_task_with_other_keys_is_refused(cli, expected):
     cli.ok("keys", "-o", "job.key")
     cli.ok("keys", "-o", "other.key")
     ps = [f"127.0.0.1:{port}" for port in free_ports(1)]
     cluster = write_cluster(cli, ps)
     server = task(cli, "ps", 0, cluster, "--keys", "job.key")
-    # Without keys it may see that it is hung up on, not why: it tries again.
+    # Without keys it may see that the connection closes, not why: it retries.
     for flags in ["--keys", "other.key"], ["--join-timeout", "10"]:
         bad = cli.end(cli.start(*FLAGS, "--cluster", cluster, "--role",
                                 "worker", "--index", 1, "--run", "bad",
@@ -230,7 +230,7 @@ class Relay(threading.Thread):
     def move(self, s):
         try:
             data = s.recv(1 << 16)
-            self.bytes[s] += data  # before who gets it can end
+            self.bytes[s] += data  # before its receiver can end
             self.way[s].sendall(data)
         except OSError:
             data = b""
@@ -242,8 +242,8 @@ class Relay(threading.Thread):
 
 
 class Player(Relay):
-    """Plays what a client said back to the server, on a connection of its
-    own, when it has said enough; all others wait meanwhile."""
+    """Replays the messages of a client to the server, on a connection of its
+    own, once there are enough; all others wait meanwhile."""
 
     def __init__(self, host, server):
         super().__init__(host, server)
@@ -271,13 +271,13 @@ class Player(Relay):
                 while more := peer.recv(1 << 16):
                     answer += more
             except ConnectionError:
-                pass  # ended while it was spoken to
+                pass  # ended during the exchange
         self.answers.append(answer)
 
 
 def test_a_recorded_connection_cannot_be_played_back(cli, beyond, expected):
-    """The server answers each connection with a nonce of its own, so what was
-    said in another proves nothing; the job goes on."""
+    """The server sends a new nonce on each connection, so messages of another
+    prove nothing; the job continues."""
     cli.ok("keys", "-o", "job.key")
     port = free_ports(1)[0]
     player = Player(beyond, (beyond, port))
@@ -294,8 +294,8 @@ def test_a_recorded_connection_cannot_be_played_back(cli, beyond, expected):
 
 @pytest.mark.parametrize("keys", [True, False])
 def test_nothing_is_readable_on_the_wire(cli, beyond, expected, keys):
-    """The marks of our messages and the parameters themselves are not there;
-    without keys they are, so the test sees them."""
+    """Neither the marks of our messages nor the parameters are readable;
+    without keys they are, so the test would find them."""
     cli.ok("keys", "-o", "job.key")
     flags = ["--keys", "job.key"] if keys else ["--insecure"]
     port = free_ports(1)[0]

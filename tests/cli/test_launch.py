@@ -72,7 +72,7 @@ def test_matmul_runs_on_the_hosts(cli):
                 says="--compare is not for workers that launch starts")
 
 
-def test_resume_of_a_run_that_is_not_there_is_refused(cli):
+def test_resume_of_a_missing_run_is_refused(cli):
     cli.refused(2, *launch(cli, "--run", "typo", "--resume"),
                 says="--resume: there is no run folder typo")
 
@@ -108,7 +108,7 @@ def running(cli, *flags, count=5, err=subprocess.PIPE, **more):
 
 def test_ctrl_c_ends_all_everywhere(cli):
     process, pids = running(cli, "--run", "a")
-    # Before it has begun there is nothing to resume.
+    # Before the first step there is nothing to resume.
     assert wait_for((cli.folder / "a/run.json").exists, "the run", process)
     process.send_signal(signal.SIGINT)
     result = cli.end(process)
@@ -117,7 +117,7 @@ def test_ctrl_c_ends_all_everywhere(cli):
     gone(pids)
 
 
-def test_killed_launcher_leaves_nobody(cli):
+def test_killed_launcher_leaves_no_process(cli):
     """agent A1"""
     process, pids = running(cli)
     process.kill()
@@ -125,7 +125,7 @@ def test_killed_launcher_leaves_nobody(cli):
     gone(pids)
 
 
-def test_killed_ssh_is_named_and_leaves_nobody(cli):
+def test_killed_ssh_is_named_and_leaves_no_process(cli):
     process, pids = running(cli)
     agents = [pid for pid in pids if "--agent" in words_of(pid)]
     os.kill(agents[1], signal.SIGKILL)
@@ -154,7 +154,7 @@ def place_of(pid):
 
 @pytest.mark.parametrize("role, index", [("worker", 0), ("worker", 2),
                                          ("ps", 1)])
-def test_killed_task_is_started_again(cli, role, index):
+def test_killed_task_is_restarted(cli, role, index):
     said = cli.folder / "said"
     with said.open("wb") as err:
         process, _ = running(cli, "--run", "a", err=err)
@@ -246,7 +246,7 @@ def test_a_file_truncated_while_it_is_copied_is_named(cli):
     assert not (cli.folder / HOSTS[0] / "a.svm").exists()
 
 
-def test_cluster_file_says_who_is_where(cli):
+def test_cluster_file_assigns_tasks_to_hosts(cli):
     from jobs import free_ports
     ports = free_ports(3)
     cluster = {"ps": [f"127.0.0.1:{ports[0]}"],
@@ -384,7 +384,7 @@ def test_run_of_hosts_that_share_nothing_is_resumed(cli, apart):
                           "--resume"))
     assert there.json["resumed_step"] == 25
     assert there.json["parameters_sha256"] == here["parameters_sha256"]
-    # A host goes on with its own table.
+    # A host continues its own table.
     assert len(list((cli.folder / "a/resources").glob("*.csv"))) == 2
 
 
@@ -396,7 +396,7 @@ def test_servers_that_share_no_folder_are_refused(cli, apart):
     assert not left(apart.homes)
 
 
-def test_records_of_a_lost_host_stay_as_far_as_they_came(cli, apart):
+def test_received_records_of_a_lost_host_are_kept(cli, apart):
     process = cli.start(*apart("--workers", 2, "--ps", 1, "--run", "a",
                                train=LONG))
     events = cli.folder / "a/events/worker-1"

@@ -17,7 +17,7 @@ def product(cli, *flags, **more):
     return cli.ok("matmul", "--json", *flags, **more).json
 
 
-def test_product_says_what_moved_and_what_would_have(cli):
+def test_product_reports_actual_and_alternative_traffic(cli):
     best = product(cli, "--n", 512, "--blocks", 8, "--workers", 2)
     usual = product(cli, "--n", 512, "--blocks", 8, "--workers", 2,
                     "--placement", "(i+j)%W")
@@ -98,7 +98,7 @@ def test_workers_of_a_cluster_file_come_in_any_order(cli):
     assert results[0].json["verified"] and results[1].out == ""
 
 
-def test_worker_with_other_keys_is_turned_away(cli):
+def test_worker_with_other_keys_is_refused(cli):
     cli.ok("keys", "-o", "a.key")
     cli.ok("keys", "-o", "b.key")
     addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
@@ -127,8 +127,8 @@ def test_beyond_loopback_keys_are_needed(cli):
 
 
 def disturbed(cli, disturb):
-    """What a job says that is disturbed while it works: one that was done
-    before had too little to do."""
+    """The messages of a job that is disturbed at work; the product is larger
+    if the job ended before."""
     for n in (6000, 9000, 12000):
         process, pids = cli.start("matmul", "--n", n, "--workers", 2), []
 
@@ -146,7 +146,7 @@ def disturbed(cli, disturb):
     pytest.fail("no job is slow enough")
 
 
-def test_killed_worker_is_named_and_nobody_is_left(cli):
+def test_killed_worker_is_named_and_no_process_is_left(cli):
     result = disturbed(cli, lambda _, pids: os.kill(pids[1], signal.SIGKILL))
     assert result.code == 1
     assert "worker 1" in result.err and "signal 9" in result.err, result
@@ -173,7 +173,7 @@ def test_mpirun_starts_the_workers(cli):
 
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="without mpirun")
 def test_ranks_of_mpirun_have_a_secret_of_their_own(cli):
-    """It is left nowhere, and without it they do not begin."""
+    """It is stored nowhere, and without it they do not begin."""
     for folder, code in ("here", 0), ("nowhere", 1):
         if code == 0:
             (cli.folder / folder).mkdir()
@@ -189,7 +189,7 @@ def test_ranks_of_mpirun_have_a_secret_of_their_own(cli):
     assert not list((cli.folder / "here").glob("*.key*"))
 
 
-def test_without_keys_it_says_so(cli):
+def test_missing_keys_are_reported(cli):
     both = started_by_hand(cli, order=(0, 1))
     for process in both:
         result = cli.end(process, "matmul")

@@ -22,7 +22,7 @@ ENDLESS = ["train", "softmax", "--data", "synthetic", "--examples", "500",
 
 
 class Job:
-    """A job that goes on until its end is asked for."""
+    """A job that runs until it is asked to end."""
 
     def __init__(self, cli, *args):
         self.said = open(cli.folder / "said", "w+b")
@@ -129,7 +129,7 @@ def test_a_job_is_seen_with_its_tasks(start):
     assert job.get(Host="evil.example")[0].status == 421
 
 
-def test_a_token_is_asked_for(cli, start):
+def test_a_token_is_required(cli, start):
     token = "0123456789abcdef" * 2
     (cli.folder / "token").write_text(token + "\n")
     (cli.folder / "token").chmod(0o600)
@@ -163,7 +163,7 @@ def test_the_page_has_the_metrics_of_all_runs(cli):
                     in found["paceline_running"]) == {"a": 0, "b": 1}
         assert dict((labels["run"], value) for labels, value
                     in found["paceline_step"]) == {"a": 5, "b": 5}
-        # What the page shows is still for who has the cookie.
+        # The page itself still requires the cookie.
         assert page.get("/")[0].status == 403
         assert page.get("/metrics", method="POST")[0].status == 403
     finally:
@@ -192,7 +192,7 @@ def names_in(text):
     return set(re.findall(r"\bpaceline_[a-z_]+", text))
 
 
-def test_the_examples_ask_for_what_there_is():
+def test_the_examples_use_existing_metrics():
     """Each metric of the dashboard and of the alerts is in the table of
     docs/observe.md, and the other way round it is served."""
     source = (ROOT / "src/observe/live/live_metrics.c").read_text()
@@ -212,7 +212,7 @@ def test_the_examples_ask_for_what_there_is():
     for expression in asked:
         names = names_in(expression)
         assert names and names <= served, expression
-    # A label that no metric has would select nothing, without a word.
+    # A label that no metric has would silently select nothing.
     for labels in re.findall(r"\{([^{}]*)\}", " ".join(asked)):
         assert set(re.findall(r"(\w+)\s*=~?", labels)) <= {
             "run", "task", "metric"}, labels

@@ -100,7 +100,7 @@ def test_async_keeps_variances_above_zero(cli):
 
 @pytest.mark.parametrize("hidden", ["", "12,", ",12", "0", "a", "1.5",
                                     "999999", "12;3"])
-def test_widths_that_are_none_are_refused(cli, hidden):
+def test_invalid_widths_are_refused(cli, hidden):
     cli.refused(2, "train", "mlp", "--hidden", hidden, says="--hidden")
 
 

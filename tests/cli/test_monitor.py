@@ -104,12 +104,12 @@ def test_samples_may_be_ten_milliseconds_apart(cli):
     assert pauses[0] < 0.015, pauses
 
 
-def test_none_is_taken_when_none_is_wanted(cli):
+def test_an_interval_of_0_takes_no_samples(cli):
     cli.train(*SMALL, "--monitor-every", "0", "--run", "a")
     assert not (cli.folder / "a/resources").exists()
 
 
-def test_a_folder_that_cannot_be_is_said_once(cli):
+def test_an_unusable_folder_is_reported_once(cli):
     (cli.folder / "a").mkdir()
     (cli.folder / "a/resources").write_text("in the way")
     result = cli.ok("train", "softmax", *SMALL, "--run", "a")
@@ -118,7 +118,7 @@ def test_a_folder_that_cannot_be_is_said_once(cli):
 
 
 def test_the_summary_names_the_bottleneck(cli):
-    long = [*SMALL, "--steps", "2000"]  # too short tells nothing
+    long = [*SMALL, "--steps", "2000"]  # too short to be meaningful
     summary = cli.train(*long, "--run", "a")
     assert summary["bottleneck"]["what"] in ("computing", "cores", "reading")
     shown = cli.ok("train", "softmax", *long, "--run", "b", "--quiet").out
@@ -146,7 +146,7 @@ def test_monitor_ends_as_its_command_does(cli):
 
 
 def test_monitor_does_not_wait_for_a_reader_of_its_lines(cli):
-    """A standard error that nobody reads, and that has no room left."""
+    """A standard error that is full and not read."""
     reader, writer = os.pipe()
     try:
         os.set_blocking(writer, False)

@@ -72,7 +72,7 @@ def test_two_workers_give_the_bits_of_the_parameter_server(cli, optimizer):
 
 
 def endless(cli, *flags):
-    """A job that ends when it is told to, and what it says."""
+    """A job that ends on request, and its output."""
     said = cli.folder / "said"
     with said.open("wb") as err:
         job = started(cli, *DATA, *JOB, "--steps", "100000000", *flags,
@@ -88,7 +88,7 @@ def same_steps_undisturbed(cli, steps):
 
 @pytest.mark.parametrize("rank,number", [
     (0, signal.SIGKILL), (2, signal.SIGKILL), (1, signal.SIGSTOP)])
-def test_lost_rank_ends_the_job_which_goes_on(cli, rank, number):
+def test_job_is_restarted_after_a_lost_rank(cli, rank, number):
     stopped = number == signal.SIGSTOP
     job, said = endless(cli, "--heartbeat-timeout", "5" if stopped else "60")
     pids = ranks(job)
@@ -109,7 +109,7 @@ def test_lost_rank_ends_the_job_which_goes_on(cli, rank, number):
         same_steps_undisturbed(cli, summary["steps"])
 
 
-def test_goes_on_with_fewer(cli):
+def test_job_continues_with_fewer_ranks(cli):
     job, said = endless(cli, "--min-workers", "2", "--heartbeat-timeout", "60")
     os.kill(ranks(job)[1], signal.SIGKILL)
     wait_for_text(said, "with 2 workers", job)

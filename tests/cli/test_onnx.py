@@ -226,7 +226,7 @@ EXPORTED = {file.stem: file for file in
 
 
 @pytest.mark.parametrize("name", EXPORTED)
-def test_what_pytorch_and_keras_export(cli, few, name):
+def test_exports_of_pytorch_and_keras_train(cli, few, name):
     """On one parameter server and two workers; back, with its weights under
     their names.  tests/golden/make_onnx.py made the files."""
     before = Read(EXPORTED[name].read_bytes())
@@ -280,7 +280,7 @@ def test_tasks_of_a_job_have_the_same_model(cli, write):
 
 
 def test_the_run_keeps_its_model(cli, write):
-    """eval needs the file no more, and resume refuses another one."""
+    """eval does not need the file any more, and resume refuses another one."""
     file = write("mlp.onnx", mlp())
     done = train(cli, file, "--steps", "20", "--run", "a")
     more = ["train", file, *DATA, *cli.data, "--run", "a", "--resume", "--steps", "40"]
@@ -295,7 +295,8 @@ def test_the_run_keeps_its_model(cli, write):
 
 
 def test_a_file_predicts_numbers(cli, write):
-    """With a loss that is not that of classes, whose labels are two numbers."""
+    """With a loss that is not that of classes, whose labels are two
+    numbers."""
     random = np.random.default_rng(1)
     x = random.standard_normal((300, 4)).astype(np.float32)
     wanted = (x @ random.standard_normal((4, 2))
@@ -317,7 +318,7 @@ def test_a_file_predicts_numbers(cli, write):
         np.sqrt((off ** 2).mean(axis=0)).mean(), rel=1e-4)
 
 
-def test_another_start(cli, write):
+def test_init_replaces_the_values_of_the_file(cli, write):
     """--init in place of the file's values."""
     file = write("mlp.onnx", mlp())
     a = train(cli, file, "--steps", "1", "--lr", "1e-12")
@@ -438,7 +439,7 @@ LINEAR = weights(fc1__weight=(10, 784), fc1__bias=(10,))
             node("Gemm", "flat w", "y", transB=1)], LINEAR, X, Y),
      "does not depend on the examples"),
 ])
-def test_what_is_lacking_is_named(cli, write, data, says):
+def test_unsupported_files_are_refused_by_name(cli, write, data, says):
     path = write("bad.onnx", data)
     result = cli.run("train", path, *DATA, *cli.data, "--run", "a")
     assert result.code in (1, 2), result

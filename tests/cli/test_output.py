@@ -1,4 +1,4 @@
-"""Closed, full and limited outputs: a training goes on, and says so."""
+"""Closed, full and limited outputs: a training continues, and reports it."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ def summary_of(cli):
 
 @contextlib.contextmanager
 def broken_pipe():
-    """The writing end of a pipe that nobody reads."""
+    """The writing end of a pipe without a reader."""
     reader, writer = os.pipe()
     os.close(reader)
     try:
@@ -38,7 +38,7 @@ def test_reader_that_left_does_not_end_the_training(cli, name, json_flag):
 
 @contextlib.contextmanager
 def full_pipe():
-    """The writing end of a pipe with no room left, and nobody who reads."""
+    """The writing end of a full pipe that is not read."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     with contextlib.suppress(BlockingIOError):
@@ -57,7 +57,7 @@ def full_pipe():
     ["--workers", "2", "--engine", "ring"],
     ["--workers", "2", "--ps", "1", "--chaos", "1", "--steps", "2000"],
 ])
-def test_a_full_standard_error_does_not_hold_the_training(cli, job):
+def test_a_full_standard_error_does_not_block_the_training(cli, job):
     """Progress and logs are dropped; the result is not."""
     with full_pipe() as pipe:
         result = cli.run(*ARGS, "--json", *job, stderr=pipe)
@@ -65,7 +65,7 @@ def test_a_full_standard_error_does_not_hold_the_training(cli, job):
     assert result.json == summary_of(cli)
 
 
-def test_a_full_standard_error_does_not_hold_a_failure(cli):
+def test_a_full_standard_error_does_not_block_a_failure(cli):
     with full_pipe() as pipe:
         result = cli.run(*ARGS, "--lr", "1000000", "--weight-decay",
                          "1000000",
@@ -97,7 +97,7 @@ def test_closed_standard_files_stay_out_of_ours(cli, numbers):
     assert cli.ok("eval", "r", "--json").err == ""
 
 
-def test_full_standard_output_is_said(cli):
+def test_full_standard_output_is_reported(cli):
     with open("/dev/full", "w") as full:
         result = cli.run(*ARGS, "--quiet", stdout=full)
         assert result.code == 1 and "standard output" in result.err, result
@@ -138,12 +138,12 @@ def test_full_disk_keeps_the_older_checkpoint(cli):
         assert result.json["steps"] == 3000
         assert cli.ok("eval", "disk/r", "--json").json["step"] == int(
             first.split("-")[1])
-        # With space again it goes on.
+        # With space again it continues.
         (cli.folder / "disk/rest").unlink()
         assert cli.train("--run", "disk/r", "--resume")["steps"] == 3000
 
 
-def test_limit_on_file_size_is_an_error_not_the_end(cli):
+def test_a_limit_on_file_size_is_reported_as_an_error(cli):
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (16 << 10, 16 << 10))
     cli.train(*SMALL, "--run", "r")
@@ -168,7 +168,7 @@ def test_lost_cache_is_only_a_warning(cli):
     assert result.json["parameters_sha256"] == plain["parameters_sha256"]
 
 
-def test_damaged_cache_is_drawn_anew(cli):
+def test_damaged_cache_is_generated_again(cli):
     flags = ["--steps", "5", "--cache", "cache"]
     first = cli.train(*flags)
     for path in (cli.folder / "cache").iterdir():

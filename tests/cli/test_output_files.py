@@ -123,7 +123,7 @@ def test_links_stay_and_their_targets_are_replaced(cli, run, examples, writer):
 
 
 @every_writer
-def test_what_cannot_be_written_is_one_sentence(cli, run, examples, writer):
+def test_an_unwritable_output_is_one_sentence(cli, run, examples, writer):
     (cli.folder / "folder").mkdir()
     before = listing(cli.folder)
     for path, says in [("folder", "folder is a folder; name a file in it"),

@@ -38,7 +38,7 @@ def work(cli):
 TEST = ["--test-data", "npy:xt.npy,yt.npy"]
 
 
-def test_same_pictures_from_every_source_train_alike(work):
+def test_same_pictures_from_every_source_train_the_same(work):
     """To the same bits, where they are bytes."""
     np.savez_compressed("c.npz", **np.load("a.npz"))
     for target in ["idx:idx", "tfrecord:a.tfrecord", "tfrecord:a.tfrecord.gz",
@@ -214,7 +214,7 @@ def test_holdout_is_a_part_of_the_training_data_only(work):
     assert tested("--data", "npz:a.npz,x_train,y_train") == 300
 
 
-def test_several_workers_standardize_alike(work):
+def test_several_workers_standardize_the_same(work):
     flags = ["--data", "npz:a.npz", "--standardize", "--steps", "20",
              "--batch", "10"]
     alone = work.train(*flags, "--micro-batches", "2", "--threads", "1")
@@ -269,7 +269,7 @@ def table(cli):
     return cli
 
 
-def test_table_is_what_it_says(table):
+def test_tables_are_read_by_their_columns(table):
     stats = table.ok("data", "stats", "csv:t.csv", *COLUMNS, "--json").json
     assert stats["shape"] == [3] and stats["classes"] == [2, 2]
     assert stats["missing"] == 1 and stats["least"] == -20
@@ -379,7 +379,7 @@ def test_picture_of_examples(work):
 
 
 def test_page_on_data_runs_as_it_stands(cli):
-    """All its commands, one after the other."""
+    """All its commands, in order."""
     out = cli.page("docs/data.md")
     for part in "example,rank,class", '"name":"versicolor"', "class 0":
         assert part in out, (part, out)

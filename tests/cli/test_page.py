@@ -1,4 +1,4 @@
-"""`paceline page`: runs in a browser, for who was given the URL."""
+"""`paceline page`: runs in a browser, for holders of the URL."""
 
 import json
 import os
@@ -65,7 +65,7 @@ def test_it_lists_and_shows_runs(cli, start):
     assert "for one more browser: http://" in page.end()
 
 
-def test_a_run_that_goes_on_is_changing(cli, start):
+def test_a_running_job_is_refreshed(cli, start):
     cli.ok(*TRAIN, "--run", "runs/a")
     (cli.folder / "runs/a/summary.json").unlink()
     page = start("runs/a")
@@ -117,7 +117,7 @@ def test_runs_lie_side_by_side(cli, start):
         assert answer.status == 404 and body.startswith("overlay: "), path
 
 
-def test_files_that_are_none_do_not_hold_it(cli, start):
+def test_malformed_files_do_not_block_it(cli, start):
     """FIFOs where records are expected, logs that shrink and are huge."""
     for name in "a", "fifo":
         cli.ok(*TRAIN, "--run", f"runs/{name}", "--workers", "2", "--ps", "1")
@@ -149,7 +149,7 @@ def test_files_that_are_none_do_not_hold_it(cli, start):
     page.end()
 
 
-def test_others_are_refused(cli, start):
+def test_requests_without_the_token_are_refused(cli, start):
     cli.ok(*TRAIN, "--run", "runs/a")
     page = start()
     for path in ("/", "/run/a", "/page.js", "/?token=" + 64 * "0",
@@ -157,7 +157,7 @@ def test_others_are_refused(cli, start):
         answer, body = page.get(path)
         assert answer.status == 403, path
         assert "Open the URL that the server printed last" in body
-    # A name of somebody else's that means this host.
+    # A foreign name that resolves to this host.
     answer, _ = page.get(page.way_in, Host=f"evil.example:{page.port}")
     assert answer.status == 421
     page.enter()
@@ -213,7 +213,7 @@ def test_no_path_leaves_the_folder(cli, start):
 
 
 def going(cli, *args):
-    """A job that would go on for long, and trains."""
+    """A long job that trains."""
     job = cli.start(*TRAIN, "--epochs", "1000000", "--run", "runs/a", *args)
     events = cli.folder / "runs/a/events"
     wait_for(lambda: (cli.folder / "runs/a/run.json").exists() and
@@ -281,7 +281,7 @@ def test_no_other_socket_is_reached(cli, start):
     for path in "/stop/../a", "/stop/", "/stop/a/control.sock", "/run/a", "/":
         assert page.get(path, method="POST", **own)[0].status == 404, path
     assert job.poll() is None
-    # A job that was killed leaves its socket behind, and the page says so.
+    # A job that was killed leaves its socket behind, and the page reports it.
     job.kill()
     job.communicate()
     assert (runs / "a/control.sock").exists()
@@ -289,7 +289,7 @@ def test_no_other_socket_is_reached(cli, start):
     assert answer.status == 409 and "no process of this host runs a" in body
 
 
-def test_a_folder_without_runs_is_told(cli, start):
+def test_a_folder_without_runs_is_reported(cli, start):
     (cli.folder / "empty").mkdir()
     page = start("empty")
     page.enter()
@@ -312,7 +312,7 @@ def test_wrong_usage(cli, start):
                 says=f"listen at 127.0.0.1:{page.port}: Address already")
 
 
-def test_nonsense_is_survived(cli, start):
+def test_malformed_requests_are_survived(cli, start):
     cli.ok(*TRAIN, "--run", "runs/a")
     page = start()
     for junk in (b"\0" * 100, b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 5000,

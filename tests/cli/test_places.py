@@ -47,7 +47,7 @@ def test_long_name_of_data_is_recorded_whole(cli, digits):
     assert cli.train("--run", "r", "--resume", "--steps", "9")["steps"] == 9
 
 
-def test_too_long_a_name_is_said(cli):
+def test_too_long_a_name_is_reported(cli):
     cli.refused(1, "train", "softmax", *SMALL, "--quiet", "--run", "x" * 300,
                 says="File name too long")
 
@@ -66,7 +66,7 @@ def test_message_of_an_interrupt_can_be_pasted(cli):
                      "--resume"]
 
 
-def test_relative_run_and_data_go_with_the_folder_of_work(cli, digits):
+def test_relative_run_and_data_follow_the_working_folder(cli, digits):
     (cli.folder / "a").mkdir()
     os.symlink(digits, cli.folder / "a/set")
     cli.train("--data", "idx:set", "--steps", "5", "--run", "r",
@@ -85,7 +85,7 @@ def test_home_may_be_missing_or_wrong(cli, home):
     assert [p.name for p in cli.folder.iterdir()] == ["runs"]
 
 
-def test_folder_of_work_that_cannot_be_written_is_said(cli):
+def test_unwritable_working_folder_is_reported(cli):
     cli.refused(1, "train", "softmax", *SMALL, "--quiet", cwd="/proc",
                 says="runs")
     cli.train(*SMALL, "--run", cli.folder / "r", cwd="/proc")
@@ -105,7 +105,7 @@ def test_empty_environment(cli):
     ["--seed", "9000000000000000"], ["--examples", "1", "--batch", "1"],
     ["--lr", "1e-12"], ["--lr=.5"],
 ], ids=" ".join)
-def test_odd_but_right_flags_train(cli, flags):
+def test_unusual_but_valid_flags_train(cli, flags):
     summary = cli.train(*SMALL, *flags, "--run", "r")
     steps = 1 if flags[0] == "--steps" else 50
     assert summary["steps"] == steps and summary["stopped_by"] == "steps"

@@ -1,4 +1,5 @@
-"""`plan`: what strategies would bring on a cluster that is not there."""
+"""`plan`: the predicted speed of strategies on a cluster that does not
+exist."""
 
 import json
 
@@ -128,7 +129,7 @@ def test_local_steps_share_an_exchange(cli):
         "--strategy allreduce")
 
 
-def test_it_measures_and_the_command_trains(cli):
+def test_planned_command_trains(cli):
     found = plan(cli, "softmax", "--hosts", 1, "--cores", 2, "--seconds",
                  "0.1", "--steps", 3, "--strategy", "ps")
     assert found["best"]["ps"] > 0 and found["best"]["examples_per_s"] > 0
@@ -149,7 +150,7 @@ def test_links_between_named_hosts_are_measured(cli):
         "paceline launch --hosts 127.0.0.1,127.0.0.2 -- train softmax")
 
 
-def test_a_link_that_cannot_be_measured_is_said(cli):
+def test_a_link_that_cannot_be_measured_is_reported(cli):
     """192.0.2.1 (RFC 5737) is an address of no host, so that the agent that
     stands for it cannot listen there."""
     make_run(cli, compute_s=1.0)

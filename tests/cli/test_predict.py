@@ -1,4 +1,4 @@
-"""predict: what a trained model says of images in IDX files."""
+"""predict: the answers of a trained model for images in IDX files."""
 
 import gzip
 import json
@@ -132,7 +132,7 @@ def test_record_says_what_the_model_takes(work):
     work.ok("predict", "r", IMAGES)
 
 
-def test_eval_of_fewer_classes_is_no_mistake(work):
+def test_eval_of_fewer_classes_is_not_an_error(work):
     folder = work.folder / "two"
     folder.mkdir()
     labels = read_idx(work.folder / LABELS)
@@ -144,7 +144,7 @@ def test_eval_of_fewer_classes_is_no_mistake(work):
         score["test_accuracy"], abs=1e-6)
 
 
-def test_older_run_is_asked_for_its_data(work, trained):
+def test_older_run_needs_its_data(work, trained):
     path = work.folder / "r/run.json"
     record = json.loads(path.read_text())
     del record["example"], record["classes"]
@@ -181,7 +181,7 @@ def test_prediction_changes_nothing(work):
                       if p.is_file()}
 
 
-def test_wrong_usage_is_said(work):
+def test_wrong_usage_is_reported(work):
     for args in [], ["r"]:
         work.refused(2, "predict", *args, says="predict RUN FILE...")
     work.refused(2, "predict", "r", IMAGES, "--top", "11",
@@ -220,7 +220,7 @@ def test_good_files_before_a_wrong_one_count(work):
         len(read_idx(work.folder / LABELS))
 
 
-def test_file_name_that_is_no_text_is_refused_in_json(work):
+def test_file_name_that_is_not_utf8_is_refused_in_json(work):
     name = os.fsdecode(b"a\xff")
     shutil.copy(work.folder / IMAGES, work.folder / name)
     process = work.start("predict", "r", IMAGES)
@@ -232,7 +232,7 @@ def test_file_name_that_is_no_text_is_refused_in_json(work):
     assert process.returncode == 1 and out == b"" and b"UTF-8" in err
 
 
-def test_reader_that_left_is_no_mistake(work):
+def test_a_closed_output_is_not_an_error(work):
     predict = work.start("predict", "r", *[IMAGES] * 20)
     head = subprocess.Popen(["head", "-1"], stdin=predict.stdout,
                             stdout=subprocess.PIPE)
@@ -243,7 +243,7 @@ def test_reader_that_left_is_no_mistake(work):
     assert out.startswith(f"{IMAGES}:0 ".encode())
 
 
-def test_full_output_is_said(work):
+def test_full_output_is_reported(work):
     with open("/dev/full", "w") as full:
         result = work.run("predict", "r", IMAGES, stdout=full)
     assert result.code == 1 and "standard output" in result.err, result

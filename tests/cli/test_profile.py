@@ -124,7 +124,7 @@ def test_spans_of_a_thread_do_not_overlap(cli):
     check_spans_nest([e for e in merged["traceEvents"] if e["ph"] == "X"])
 
 
-def test_what_is_no_trace_is_said(cli):
+def test_files_that_are_not_traces_are_reported(cli):
     cli.train(*SMALL, "--run", "a")
     cli.refused(1, "profile", "a", says=["a has no traces", "--profile"])
     cli.refused(1, "profile", "nowhere", says=["nowhere"])

@@ -1,4 +1,4 @@
-"""Tasks started one by one, in any order, with whatever else knocks at their
+"""Tasks started one by one, in any order, with strangers that connect to their
 ports."""
 
 import json
@@ -52,7 +52,8 @@ def test_tf_config(cli, hand):
 
 
 def test_a_task_with_other_settings_is_refused(cli, hand):
-    """It is told which flag; the job goes on when it comes as it should."""
+    """It learns which flag; the job continues when it returns with the right
+    one."""
     write_cluster(cli, 2, 1)
     ps = hand.start("ps", 0, *DATA)
     chief = hand.start("worker", 0, *DATA)
@@ -67,8 +68,8 @@ def test_a_task_with_other_settings_is_refused(cli, hand):
 
 
 def test_a_server_with_other_settings_is_refused(cli, hand):
-    """By the first server, and by who comes to it before it has ended; then
-    the others wait for one with the right settings."""
+    """By the first server, and by tasks that reach it before it has ended;
+    then the others wait for one with the right settings."""
     address, _ = write_cluster(cli, 1, 2)
     flags = [*DATA, *SOON]
     with knocked(address):
@@ -96,8 +97,8 @@ def test_a_port_in_use_is_named(cli, hand):
     assert f"listen on {address}: the port is in use" in result.err
 
 
-def test_nobody_there(cli, hand):
-    """Each says for whom it waits, and gives up."""
+def test_absent_tasks_are_named(cli, hand):
+    """Each names the task that it waits for, and gives up."""
     address, = write_cluster(cli, 2, 1)
     timeout = ["--join-timeout", "9"]
     alone = hand.start("worker", 1, *DATA, *timeout)
@@ -108,7 +109,7 @@ def test_nobody_there(cli, hand):
         in result.err.splitlines()[-1]
 
 
-def test_the_others_do_not_come(cli, hand):
+def test_a_server_gives_up_on_absent_tasks(cli, hand):
     address, = write_cluster(cli, 2, 1)
     timeout = ["--join-timeout", "2"]
     empty = hand.end(hand.start("ps", 0, *DATA, *timeout))
@@ -123,7 +124,7 @@ def test_the_others_do_not_come(cli, hand):
         assert "worker 1 did not join within 2 s" in result.err, result
 
 
-def test_who_knocks_at_the_port_disturbs_nobody(cli, hand):
+def test_strangers_at_the_port_do_no_harm(cli, hand):
     """Slow bytes, other protocols and other versions: refused and named."""
     address, = write_cluster(cli, 2, 1)
     log = cli.folder / "ps.log"
@@ -189,8 +190,8 @@ def test_ctrl_c_of_one_ends_all(cli, hand, victim):
     assert again["deterministic"] is False
 
 
-def test_ctrl_c_before_all_are_there(cli, hand):
-    """Nobody waits for who has not come."""
+def test_ctrl_c_before_all_have_joined(cli, hand):
+    """No task waits for one that has not joined."""
     write_cluster(cli, 3, 1)
     log = cli.folder / "ps.log"
     with log.open("wb") as file:
@@ -207,7 +208,7 @@ def test_ctrl_c_before_all_are_there(cli, hand):
 
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_killed_server_is_named_to_all(cli, hand, victim):
-    """Nobody starts it again: the others wait a while, then say so."""
+    """It is not restarted: the others wait a while, then report it."""
     addresses = write_cluster(cli, 2, 2)
     flags = [*ENDLESS, *SOON]
     job = [hand.start("ps", 0, *flags), hand.start("ps", 1, *flags),
@@ -226,7 +227,7 @@ def test_a_killed_server_is_named_to_all(cli, hand, victim):
 
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_killed_server_may_come_back(cli, hand, victim):
-    """Started again by hand, the job goes on, in the same bits."""
+    """Restarted by hand, the job continues, in the same bits."""
     write_cluster(cli, 2, 2)
     flags = [*ENDLESS, "--heartbeat-timeout", "1"]
     job = [hand.start("ps", 0, *flags), hand.start("ps", 1, *flags),

@@ -1,4 +1,4 @@
-"""Jobs that lose a task: what becomes of the others, and of the result."""
+"""Jobs that lose a task: the effect on the others, and on the result."""
 
 import contextlib
 import json
@@ -67,7 +67,7 @@ def test_sync_waits_and_ends_in_the_same_bits(cli, undisturbed, index, number,
     (ASYNC, 1, signal.SIGKILL), (ASYNC, 0, signal.SIGKILL),
     (SSP, 2, signal.SIGSTOP),
 ])
-def test_async_and_ssp_go_on(cli, mode, index, number):
+def test_async_and_ssp_continue(cli, mode, index, number):
     """The count of steps is exact, with and without the lost one's."""
     result = disturbed(cli, "worker", index, number, *mode, *SOON)
     assert result.code == 0, result
@@ -77,7 +77,7 @@ def test_async_and_ssp_go_on(cli, mode, index, number):
     assert summary["deterministic"] is False
 
 
-def test_sync_continues_without_the_lost_one(cli, undisturbed):
+def test_sync_continues_without_the_lost_worker(cli, undisturbed):
     result = disturbed(cli, "worker", 1, signal.SIGKILL, *SYNC, *SOON,
                        "--on-worker-loss", "continue", "--restarts", "0")
     assert result.code == 0, result
@@ -127,7 +127,7 @@ def test_abort_ends_the_job(cli, number, says):
 
 
 def test_a_chief_frozen_at_its_end_does_not_hold_the_job(cli):
-    """All is done and saved; it prints its summary, which no one reads yet."""
+    """All is done and saved; it prints its summary, which is not read yet."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     with contextlib.suppress(BlockingIOError):
@@ -154,8 +154,8 @@ def test_a_chief_frozen_at_its_end_does_not_hold_the_job(cli):
 
 
 def test_without_restarts_a_loss_ends_the_job(cli):
-    """It ends at once, without waiting for who cannot come back, and what was
-    reached is saved."""
+    """It ends at once, without waiting for a worker that cannot come back, and
+    the state is saved."""
     result = disturbed(cli, "worker", 1, signal.SIGKILL, *ENDLESS, *SOON,
                        "--restarts", "0")
     assert result.code == 1, result
@@ -168,7 +168,7 @@ def test_without_restarts_a_loss_ends_the_job(cli):
 
 
 def test_a_loss_that_blows_up_ends_the_job_once(cli):
-    """Nobody is started again to blow up once more."""
+    """No task is restarted to blow up once more."""
     result = cli.run("train", "softmax", *DATA, *JOB, *SYNC, "--lr", "1000000",
                      "--weight-decay", "1000000", "--run", "a")
     assert result.code == 1, result
@@ -183,7 +183,7 @@ def test_a_loss_that_blows_up_ends_the_job_once(cli):
     (0, signal.SIGSTOP, "declared lost and killed"),
 ])
 def test_a_lost_server_is_recovered(cli, undisturbed, index, number, says):
-    """Started again, it gets its part of the last checkpoint, and all go on
+    """Restarted, it gets its part of the last checkpoint, and all continue
     from there: the same bits."""
     result = disturbed(cli, "ps", index, number, *SYNC, *SOON)
     assert result.code == 0, result
@@ -194,7 +194,7 @@ def test_a_lost_server_is_recovered(cli, undisturbed, index, number, says):
     lost = re.findall(r"partition of the parameters at step (\d+)",
                       log_of(cli, "ps-0"))
     assert back and summary["rolled_back"] >= 0, result
-    if index == 1:  # the chief may not have heard of the last step
+    if index == 1:  # the chief may not know of the last step
         steps = sum(map(int, lost)) - sum(map(int, back))
         assert 0 <= steps - summary["rolled_back"] <= len(lost), result
     assert summary["parameters_sha256"] == undisturbed
@@ -240,9 +240,9 @@ def timeline(cli, kind=None):
     return [e for e in events if kind is None or e["event"] == kind]
 
 
-def test_what_happened_is_recorded(cli):
+def test_losses_and_rollbacks_are_recorded(cli):
     """A killed worker, then a killed server before any checkpoint but the
-    first: the timeline, the terminal and the summary tell."""
+    first: the timeline, the terminal and the summary report it."""
     flags = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
              "--threads", "1", "--eval-every", "500", "--workers", "2",
              "--ps", "1", "--checkpoint-every", "never", "--steps", "12000"]
@@ -314,7 +314,7 @@ def test_no_task_outlives_its_supervisor(cli):
     gone(pids)
 
 
-def test_backup_workers_do_not_wait_for_the_slow(cli):
+def test_backup_workers_do_not_wait_for_a_slow_worker(cli):
     """Worker 2 is stopped while the two others make steps, then wakes with a
     gradient that is too old."""
     job = started(cli, *DATA, *JOB, *SYNC, "--replicas-to-aggregate", "2",
@@ -337,7 +337,7 @@ def test_backup_workers_do_not_wait_for_the_slow(cli):
 
 
 def test_every_restart_is_counted_when_all_tasks_are_killed(cli, undisturbed):
-    """Server 0, which counts those who join again, is killed, too."""
+    """Server 0, which counts the tasks that rejoin, is killed, too."""
     job = started(cli, *DATA, *JOB, *SYNC)
     wait_for_checkpoint(cli, job)
     all_tasks = tasks(job)

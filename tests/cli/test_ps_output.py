@@ -1,4 +1,4 @@
-"""How jobs end, what they print and leave, and how they go on."""
+"""How jobs end, what they print and leave, and how they resume."""
 
 import json
 import re
@@ -65,9 +65,9 @@ def test_the_json_object_is_complete(cli, mode):
             assert f"log/{kind}-{index}.log" in listing(cli.folder / "a")
 
 
-def test_every_task_counts_what_it_used(cli):
-    """However short the job: the counters are each task's own.  (Server 0 waits
-    for the evaluator's for half of the heartbeat timeout.)"""
+def test_every_task_reports_its_usage(cli):
+    """However short the job: the counters are each task's own.  (Server 0
+    waits for the evaluator's for half of the heartbeat timeout.)"""
     summary = cli.train(*DATA, *JOB, "--steps", "20", "--evaluator",
                         "--heartbeat-timeout", "60", "--monitor-every", "0",
                         "--run", "a")
@@ -126,7 +126,7 @@ def test_stop_loss(cli, mode):
                         "0.01", "--run", "a")
     assert summary["stopped_by"] == "stop_loss"
     assert summary["steps"] < 1000000
-    # No worker goes on while the chief tests: what it tested is the end.
+    # No worker continues while the chief tests: what it tested is the end.
     assert summary["test_loss"] <= 1.0
     assert summary["target_step"] == summary["steps"]
     assert summary["target_seconds"] == summary["seconds"]
@@ -146,7 +146,8 @@ def test_workers_can_test(cli):
 
 
 def test_no_test_that_decides_is_left_out_in_async(cli):
-    """Though every step is far shorter than a test: nobody passes its step."""
+    """Though every step is far shorter than a test: no worker passes its
+    step."""
     cli.train(*DATA, *JOB, "--mode", "async", "--batch", "1", "--steps", "200",
               "--eval-every", "20", "--patience", "1000", "--run", "a")
     events = [json.loads(line) for line in
@@ -180,7 +181,7 @@ def test_the_memory_of_an_evaluator_counts(cli):
     assert 0 < peak <= summary["peak_rss_mb"]
 
 
-def test_what_people_see(cli):
+def test_streams_of_a_job(cli):
     """The table of workers on standard output, all else on standard error;
     --quiet leaves the table alone."""
     loud = cli.ok("train", "softmax", *DATA, *JOB, "--steps", "50", "--run",
@@ -216,7 +217,7 @@ def test_closed_standard_output_does_not_end_the_job(cli):
 
 
 def test_a_run_of_a_job_can_be_used(cli, digits):
-    """eval and predict do not care how a run was trained."""
+    """eval and predict do not depend on how a run was trained."""
     summary = cli.train("--data", f"idx:{digits}", *JOB, "--steps", "100",
                         "--run", "a")
     score = cli.ok("eval", "a", "--json").json
@@ -260,7 +261,7 @@ def whole(cli, steps, *flags):
 
 @pytest.mark.parametrize("flags", [
     [], ["--optimizer", "momentum", "--micro-batches", "2"]])
-def test_sync_goes_on_in_the_same_bits(cli, flags):
+def test_sync_resumes_in_the_same_bits(cli, flags):
     step = interrupted(cli, *flags)
     summary = resumed(cli, step + 500)
     assert summary["resumed_step"] == step
@@ -275,7 +276,7 @@ def test_sync_goes_on_in_the_same_bits(cli, flags):
 @pytest.mark.parametrize("flags", [
     ["--workers", "2", "--ps", "2"], ["--strategy", "single"],
     ["--workers", "3", "--ps", "2", "--mode", "async"]])
-def test_a_job_goes_on_as_another(cli, flags):
+def test_a_job_resumes_as_another(cli, flags):
     step = interrupted(cli)
     summary = resumed(cli, step + 500, *flags)
     assert summary["resumed_step"] == step
@@ -290,8 +291,8 @@ def test_other_servers_change_no_bit(cli):
         whole(cli, steps)["parameters_sha256"]
 
 
-def test_async_goes_on(cli):
-    """Each worker goes on with its own count, too."""
+def test_async_resumes(cli):
+    """Each worker resumes its own count, too."""
     step = interrupted(cli, "--mode", "async")
     summary = resumed(cli, step + 500)
     assert summary["resumed_step"] == step

@@ -1,5 +1,5 @@
-"""Jobs and those beside them: other jobs, doubles, and peers that replay,
-forge, or send nonsense."""
+"""Jobs beside other jobs, doubled tasks, and peers that replay, forge, or send
+malformed messages."""
 
 import contextlib
 import random
@@ -24,7 +24,7 @@ SHORT = [*DATA, "--steps", "1000"]
 
 
 def alone(cli, workers, *flags):
-    """The bits of a job of so many workers, from one process."""
+    """The bits of a job of this many workers, from one process."""
     return cli.train(*flags, "--micro-batches", workers, "--run",
                      "alone")["parameters_sha256"]
 
@@ -51,7 +51,7 @@ def by_hand(cli, hand, *flags, workers=2):
 
 def end_well(cli, hand, job):
     """The job trains on, all end well, and in the bits of an undisturbed run;
-    what the server logged."""
+    the server's log."""
     ps, chief, worker = job
     wait_for_progress(cli, chief)
     same_bits(cli, hand.interrupt(chief, ps, worker), *DATA)
@@ -87,7 +87,7 @@ def test_32_workers_on_one_machine(cli):
     assert summary["parameters_sha256"] == alone(cli, 32, *flags)
 
 
-def test_of_a_worker_started_twice_the_second_stays(cli, hand):
+def test_a_second_process_of_a_worker_replaces_the_first(cli, hand):
     job, _ = by_hand(cli, hand, "--heartbeat-timeout", "60")
     wait_for_checkpoint(cli, job[1])
     with stopped(job):
@@ -110,8 +110,8 @@ def speak_next_version(listener):
 
 
 def test_a_server_of_another_version_is_named(cli, hand):
-    """In the place of a server that died comes one of the next version; when
-    the right one comes the job goes on."""
+    """A server of the next version takes the place of one that died; when the
+    right one starts the job continues."""
     flags = ["--heartbeat-timeout", "1"]
     job, address = by_hand(cli, hand, *flags)
     wait_for_checkpoint(cli, job[1])
@@ -211,9 +211,9 @@ def nonsense(rng):
 
 
 @pytest.mark.parametrize("who", ["worker 1", "evaluator 0"])
-def test_nonsense_of_one_with_the_right_key_does_no_harm(cli, hand, who):
-    """It is a task of the job by its key, and still nothing it says is
-    believed."""
+def test_malformed_messages_with_the_right_key_do_no_harm(cli, hand, who):
+    """It is a task of the job by its key, and still none of its messages is
+    trusted."""
     cli.ok("keys", "-o", "job.key")
     job, address = by_hand(cli, hand, "--keys", "job.key",
                            "--heartbeat-timeout", "60")
@@ -235,9 +235,9 @@ def test_nonsense_of_one_with_the_right_key_does_no_harm(cli, hand, who):
     end_well(cli, hand, job)
 
 
-def test_a_flood_of_connections_is_named_and_the_job_goes_on(cli, hand):
+def test_a_flood_of_connections_is_named_and_the_job_continues(cli, hand):
     """More than the server keeps, some silent, some as if they were tasks; a
-    task that comes later still gets in."""
+    later task is still admitted."""
     job, address = by_hand(cli, hand, workers=1)
     flood = []
     for i in range(300):

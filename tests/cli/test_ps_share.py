@@ -12,7 +12,7 @@ from jobs import (hand, log_of, task, wait_for_text,
                   write_cluster)  # hand is a fixture
 
 BATCH, EPOCHS = 10, 3
-# A machine may be too fast for so many, so there are more behind them.
+# A machine may be too fast for the first number, so larger ones follow.
 EXAMPLES = [30000, 100000, 300000]
 PACE = ["--batch", BATCH, "--epochs", EPOCHS, "--threads", "1", "--eval-every",
         "never", "--mode", "async", "--heartbeat-timeout", "1",
@@ -21,7 +21,7 @@ SPARSE = ["sparse", "--features", "100000"]
 
 
 def cpu_ticks(process):
-    """Processor time of a process, in clock ticks; None: it is gone."""
+    """Processor time of a process, in clock ticks; None: it has ended."""
     with contextlib.suppress(OSError):
         text = pathlib.Path(f"/proc/{process.pid}/stat").read_text()
         return sum(map(int, text.rsplit(")", 1)[1].split()[11:13]))
@@ -30,7 +30,7 @@ def cpu_ticks(process):
 def killed(cli, ps, examples, *flags):
     """A job that loses worker 1 for good when that has made some steps, so
     that the others read its share: its summary; None when it was over
-    before.  Nobody waits --rejoin-timeout for it."""
+    before.  No task waits --rejoin-timeout for it."""
     run = f"a{examples}"
     job = cli.start("train", *flags, *PACE, "--json", "--run", run, "--ps", ps,
                     "--workers", "3", "--restarts", "0", "--rejoin-timeout",
@@ -58,7 +58,7 @@ def killed(cli, ps, examples, *flags):
 
 
 def in_time(attempt):
-    """What an attempt gave, and the number of examples it took."""
+    """The result of an attempt, and its number of examples."""
     for examples in EXAMPLES:
         found = attempt(examples)
         if found is not None:
@@ -75,7 +75,7 @@ def is_whole(summary, examples):
 
 @pytest.mark.parametrize("ps,flags", [
     (1, SPARSE), (2, SPARSE), (1, ["softmax", "--data", "synthetic"])])
-def test_the_others_read_the_share_of_one_that_was_killed(cli, ps, flags):
+def test_the_others_read_the_share_of_a_killed_worker(cli, ps, flags):
     summary, examples = in_time(lambda examples: killed(
         cli, ps, examples, *flags, "--examples", examples))
     is_whole(summary, examples)
@@ -125,7 +125,7 @@ def alone(cli, hand, examples):
     return results[1].json
 
 
-def test_nobody_waits_for_one_that_is_gone(cli, hand):
+def test_no_task_waits_for_a_lost_worker(cli, hand):
     is_whole(*in_time(lambda examples: alone(cli, hand, examples)))
 
 
@@ -153,14 +153,14 @@ def frozen(cli, hand, examples):
     return results[1].json
 
 
-def test_one_that_was_frozen_takes_its_share_back(cli, hand):
-    """Each gradient counts once, whoever of the two made it."""
+def test_a_frozen_worker_takes_its_share_back(cli, hand):
+    """Each gradient counts once, whichever of the two made it."""
     is_whole(*in_time(lambda examples: frozen(cli, hand, examples)))
 
 
-def test_one_that_is_done_waits_for_a_server_to_be_back(cli, hand):
-    """The chief was not done, so what the server lost is made again, and for
-    that all are needed."""
+def test_a_finished_worker_waits_for_a_restarted_server(cli, hand):
+    """The chief had not finished, so the steps that the server lost are made
+    again, which needs all workers."""
     examples = 60000
     job, logs, flags = by_hand(cli, hand, examples)
     # The first checkpoint is written, and the chief has gone on.

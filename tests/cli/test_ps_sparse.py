@@ -1,5 +1,5 @@
-"""The sparse model with parameter servers: its bits, its modes, what is lost
-and found again, and how little memory a worker needs."""
+"""The sparse model with parameter servers: its bits, its modes, loss and
+recovery, and the small memory of a worker."""
 
 import random
 import re
@@ -85,7 +85,7 @@ def test_modes_count_each_gradient(cli, mode):
     assert 0.3 < job["test_loss"] < 0.7
 
 
-def test_the_loss_ends_it_and_an_evaluator_looks_on(cli):
+def test_stop_loss_ends_a_job_with_an_evaluator(cli):
     job = cli.ok("train", "sparse", *DATA, "--json", "--workers", "2", "--ps",
                  "1", "--evaluator", "--epochs", "50", "--stop-loss", "0.55",
                  "--lr", "0.1", "--run", "job").json
@@ -146,8 +146,8 @@ def test_the_share_of_a_lost_worker_is_dealt_to_the_others(cli):
 
 def killed_before_a_checkpoint(cli, role, index, *flags, steps=4000):
     """A job that saves at its end only, of which a task is killed in
-    mid-training, as the evaluator tells; its summary, and the last step that
-    was told of before."""
+    mid-training, as the evaluator shows; its summary, and the last step
+    reported before."""
     job = cli.start("train", "sparse", "--json", "--run", "a", *SHAPE,
                     "--steps", steps, "--evaluator", "--eval-every", "100",
                     "--checkpoint-every", "never", "--heartbeat-timeout", "1",
@@ -176,7 +176,7 @@ def test_a_server_lost_before_a_checkpoint_changes_no_bit(cli, undisturbed,
     assert job["steps"] == 4000 and job["rolled_back"] >= before > 0
 
 
-def test_async_tells_what_was_lost_before_a_checkpoint(cli):
+def test_async_reports_updates_lost_before_a_checkpoint(cli):
     job, before = killed_before_a_checkpoint(
         cli, "ps", 0, "--workers", "2", "--ps", "1", "--mode", "async",
         steps=40000)
@@ -184,7 +184,7 @@ def test_async_tells_what_was_lost_before_a_checkpoint(cli):
     assert sum(row["steps"] for row in job["per_worker"]) == 40000
 
 
-def test_async_counts_on_when_a_worker_is_killed(cli):
+def test_async_continues_counting_when_a_worker_is_killed(cli):
     job = cli.start("train", "sparse", "--json", "--run", "a", *LONG,
                     "--workers", "3", "--ps", "2", "--mode", "async",
                     "--checkpoint-every", "100", "--heartbeat-timeout", "1")
@@ -216,7 +216,7 @@ def test_resume_with_other_servers_ends_in_the_same_bits(cli):
 @pytest.mark.parametrize("every,share", [("never", 1), ("25", 1.25)])
 def test_no_worker_holds_the_table(cli, every, share):
     """135 MB of weights, and as much beside them for adagrad, on the server,
-    a quarter more while they are saved; nothing like it anywhere else."""
+    a quarter more while they are saved; far less in all other tasks."""
     skip_when_sanitized()
     data = ["--examples", "20000", "--batch", "500", "--threads", "1"]
     job = cli.start("train", "sparse", *data, "--json", "--workers", "2",
@@ -237,8 +237,8 @@ def test_no_worker_holds_the_table(cli, every, share):
     assert most[0] <= summary["peak_rss_mb"] + 1
 
 
-def test_the_memory_of_every_server_is_told(cli):
-    """A job of a few steps, over before the servers' second heart."""
+def test_the_memory_of_every_server_is_reported(cli):
+    """A job of a few steps, over before the servers' second heartbeat."""
     skip_when_sanitized()
     summary = train(cli, "--workers", "1", "--ps", "3", "--optimizer",
                     "adagrad", "--lr", "0.1", "--steps", "3",
@@ -274,7 +274,7 @@ def test_dense_traffic_changes_what_travels_and_no_bit(cli):
     whole = 4 * 5001
     for way in "bytes_sent", "bytes_received":
         assert dense[way] >= gradients * whole > 2 * sparse[way]
-    # What dense traffic would have cost is told where it did not travel.
+    # The cost of dense traffic is reported where it was not sent.
     told = sparse["dense_traffic"]
     assert told["bytes_per_gradient"] == 2 * whole
     # The chief reads all parameters once, at the end: for their checksum.
@@ -293,7 +293,7 @@ def test_traffic_is_of_sparse_models_on_servers(cli):
                 says=["--traffic", "sparse models"])
 
 
-def test_the_terminal_tells_what_dense_traffic_would_cost(cli):
+def test_the_terminal_shows_the_cost_of_dense_traffic(cli):
     result = cli.ok("train", "sparse", *DATA, *QUIET, "--steps", "20",
                     "--workers", "2", "--ps", "1", "--quiet", "--run", "a")
     assert re.search(r"^traffic        dense traffic would have moved \S+ kB "

@@ -1,4 +1,4 @@
-"""A thousand strangers at the port of a running job, and what is left of its
+"""A thousand strangers at the port of a running job, and its remaining
 descriptors."""
 
 import contextlib
@@ -20,7 +20,7 @@ STRANGERS = 1000
 
 
 def huge(size):
-    """Announces a message of so many bytes, once it is let in."""
+    """Announces a message of this many bytes, once it is admitted."""
     return b"PLM1" + struct.pack("<I", size)
 
 
@@ -71,7 +71,7 @@ def test_a_thousand_strangers_cost_little(cli, hand):
             strangers.append(wire.connect(address))
             with contextlib.suppress(ConnectionError):  # ended meanwhile
                 KINDS[number % len(KINDS)](strangers[-1])
-            if number == STRANGERS // 2:  # tasks get in among them
+            if number == STRANGERS // 2:  # tasks are admitted among them
                 job += [hand.start("worker", i, *ENDLESS) for i in range(2)]
         wait_for_checkpoint(cli, job[1])
         wait_for_progress(cli, job[1])

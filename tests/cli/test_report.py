@@ -64,7 +64,7 @@ def runs(cli, trained):
     return pathlib.Path(shutil.copytree(trained, cli.folder / "all"))
 
 
-def test_what_tasks_used_is_split_by_role(cli):
+def test_usage_of_tasks_is_split_by_role(cli):
     """From their own counters; and the means of the host are theirs.  The run
     is too long for any task to be called too short to be measured."""
     summary = cli.train(*SMALL, "--batch", 10, "--workers", 2, "--ps", 1,
@@ -137,7 +137,7 @@ def test_yes_or_no_models_show_their_precision_by_step(cli):
     assert figure["kind"] == "curves" and figure["x"] == "step"
 
 
-def test_what_each_worker_did_stands_side_by_side(cli, runs):
+def test_workers_are_shown_side_by_side(cli, runs):
     cli.ok("report", "all")
     page = Page((cli.folder / "report.html").read_text())
     for title, key in (("Time of each worker", "seconds"),
@@ -203,7 +203,7 @@ def test_curves_are_written_in_full(cli, runs):
     assert [value for _, value in points] == pytest.approx(loss["y"], rel=1e-5)
 
 
-def test_what_figures_are_drawn_from(cli, runs):
+def test_the_page_holds_all_recorded_data(cli, runs):
     """All that was recorded: the reader makes figures of it."""
     cli.ok("report", "all")
     model = Page((cli.folder / "report.html").read_text()).model
@@ -276,7 +276,7 @@ def test_names_cannot_break_out(cli, runs):
 
 
 # What a foreign run folder may hold where a name or a text is expected; each
-# would make "pwned" if some reader took it for a command.
+# would make "pwned" if a reader took it for a command.
 HOSTILE = [
     "x'.svg'; system('touch pwned'); y='",
     'x"; system("touch pwned"); y="',
@@ -357,7 +357,7 @@ def test_a_terminal_gets_no_escape_sequences(cli, runs, flags):
                    for text in map(str, list(row) + list(row.values())))
 
 
-def test_what_cannot_be_read_is_left_out_and_said(cli, runs):
+def test_unreadable_records_are_skipped_and_reported(cli, runs):
     record = json.loads((runs / "sync-10" / "run.json").read_text())
     record["format"] = 99
     (runs / "sync-10" / "run.json").write_text(json.dumps(record))
@@ -391,6 +391,6 @@ def test_wrong_usage_is_one_sentence(cli, words, code, says):
     cli.refused(code, "report", *words, says=says)
 
 
-def test_an_unwritable_page_is_said(cli, runs):
+def test_an_unwritable_page_is_reported(cli, runs):
     cli.refused(1, "report", "all", "-o", "no/such/r.html",
                 says="no/such/r.html")

@@ -22,8 +22,8 @@ OPTIMIZERS = {
 
 def stopped(cli, number, *flags):
     """Start a training in r, end it by a signal once there is a checkpoint;
-    its result and length.  A machine may be too fast for a length, so there
-    is a longer one behind it."""
+    its result and length.  A machine may be too fast for a length, so a longer
+    one follows."""
     for steps in (3000, 30000, 300000):
         shutil.rmtree(cli.folder / "r", ignore_errors=True)
         args = ["train", "softmax", *DATA, "--run", "r", "--steps", steps,
@@ -59,7 +59,7 @@ def test_resumed_run_ends_in_the_same_bits(cli, name, number):
         assert 0 < result.json["steps"] < steps
         assert checkpoints(folder)[-1].name == \
             f"step-{result.json['steps']:010d}"
-    # Nothing but the folder is said again.
+    # Nothing but the folder is given again.
     resumed = cli.train("--run", "r", "--resume")
     assert resumed["resumed_step"] > 0
     assert resumed["steps"] == steps and resumed["stopped_by"] == "steps"
@@ -90,13 +90,13 @@ def test_finished_run_prints_its_summary_again(cli):
     assert (cli.folder / "r/summary.json").read_bytes() == written
     text = cli.ok("train", "softmax", "--run", "r", "--resume").out
     assert "test accuracy" in text
-    # Saying its own length again changes nothing.
+    # Giving its own length again changes nothing.
     again = cli.train(*SMALL, "--run", "r", "--resume")
     assert again["parameters_sha256"] == first["parameters_sha256"]
     assert again["steps"] == 50
 
 
-def test_longer_run_goes_on(cli):
+def test_longer_run_continues(cli):
     cli.train(*SMALL, "--run", "r")
     longer = cli.train("--run", "r", "--resume", "--steps", "80")
     assert longer["resumed_step"] == 50 and longer["steps"] == 80
@@ -106,7 +106,7 @@ def test_longer_run_goes_on(cli):
     assert cli.train("--run", "r", "--resume")["steps"] == 80
 
 
-def test_run_by_epochs_goes_on_by_steps_and_back(cli):
+def test_run_by_epochs_resumes_by_steps_and_back(cli):
     cli.train(*DATA, "--epochs", "1", "--run", "r")
     cli.train("--run", "r", "--resume", "--steps", "30")
     last = cli.train("--run", "r", "--resume", "--epochs", "3")
@@ -115,7 +115,7 @@ def test_run_by_epochs_goes_on_by_steps_and_back(cli):
     assert last["parameters_sha256"] == whole["parameters_sha256"]
 
 
-def test_cosine_with_a_length_of_its_own_goes_on(cli):
+def test_cosine_with_a_length_of_its_own_resumes(cli):
     flags = [*SMALL, "--schedule", "cosine", "--decay-steps", "70"]
     cli.train(*flags, "--run", "r")
     longer = cli.train("--run", "r", "--resume", "--steps", "80")
@@ -124,7 +124,7 @@ def test_cosine_with_a_length_of_its_own_goes_on(cli):
 
 
 def test_schedule_may_change(cli):
-    """What the record says of the old one is no mistake of the user."""
+    """A recorded old schedule is not an error of the user."""
     cli.train(*SMALL, "--schedule", "step", "--decay-steps", "20", "--decay",
               "0.5", "--run", "r")
     for steps, name in (60, "cosine"), (70, "constant"), (80, "exponential"):
@@ -162,7 +162,7 @@ JOBS = pytest.mark.parametrize("job", [[], ["--workers", "2", "--ps", "1"],
 
 
 @JOBS
-def test_resume_of_a_run_that_is_not_there_is_refused(cli, job):
+def test_resume_of_a_missing_run_is_refused(cli, job):
     """A mistyped name must not start a training."""
     cli.train(*SMALL, "--run", "runs/first")
     command = ["train", "softmax", *SMALL, *job, "--resume", "--run"]
@@ -289,7 +289,7 @@ def older_and_newer(cli):
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_damaged_checkpoint_is_passed_over(cli, name):
+def test_damaged_checkpoint_is_skipped(cli, name):
     whole = older_and_newer(cli)
     newest = checkpoints(cli.folder / "r")[-1]
     DAMAGES[name](newest)
@@ -322,7 +322,7 @@ def test_damaged_record_is_named(cli):
 
 
 @pytest.mark.parametrize("text", [None, "{", "{}", '{"stopped_by": 3}'])
-def test_lost_summary_is_made_again(cli, text):
+def test_lost_summary_is_rewritten(cli, text):
     first = cli.train(*SMALL, "--run", "r")
     path = cli.folder / "r/summary.json"
     path.unlink() if text is None else path.write_text(text)
@@ -402,7 +402,7 @@ def test_threads_are_not_recalled(cli):
     assert args["threads"] == "1"
 
 
-def test_unreadable_checkpoint_is_not_taken_for_none(cli):
+def test_unreadable_checkpoint_is_not_ignored(cli):
     cli.train(*DATA, "--steps", "30", "--run", "r")
     shard = next((cli.folder / "r").glob("checkpoints/*/shard-*"))
     shard.unlink()
@@ -413,7 +413,7 @@ def test_unreadable_checkpoint_is_not_taken_for_none(cli):
     assert shard.name in result.err
 
 
-def test_other_kernels_are_told(cli):
+def test_other_kernels_are_reported(cli):
     cli.train(*DATA, "--steps", "30", "--run", "r", "--kernels", "portable")
     resumed = cli.ok("train", "softmax", "--run", "r", "--resume", "--steps",
                      "60", "--kernels", "reference", "--json")

@@ -20,7 +20,7 @@ SOON = ["--heartbeat-timeout", "1"]
 
 
 def disturbed(cli, index, number, *flags):
-    """A job of which one worker gets a signal in mid-training: its result.
+    """A job of which one worker gets a signal during training: its result.
     All its processes are gone afterwards."""
     job = started(cli, *DATA, *JOB, *flags)
     wait_for_checkpoint(cli, job)
@@ -68,7 +68,7 @@ def test_a_kill_during_a_checkpoint(cli, undisturbed, index):
     assert result.json["parameters_sha256"] == undisturbed
 
 
-def test_all_are_killed_one_after_the_other(cli, undisturbed):
+def test_all_are_killed_in_turn(cli, undisturbed):
     job = started(cli, *DATA, *JOB, *SOON)
     for index in 0, 1, 2:
         wait_for_checkpoint(cli, job)
@@ -78,7 +78,7 @@ def test_all_are_killed_one_after_the_other(cli, undisturbed):
     assert result.json["parameters_sha256"] == undisturbed
 
 
-def test_going_on_without_the_lost_one(cli, undisturbed):
+def test_continuing_without_the_lost_worker(cli, undisturbed):
     result = disturbed(cli, 1, signal.SIGKILL, *SOON, "--on-worker-loss",
                        "continue", "--restarts", "0")
     assert result.code == 0, result
@@ -91,8 +91,8 @@ def test_going_on_without_the_lost_one(cli, undisturbed):
     assert summary["parameters_sha256"] != undisturbed
 
 
-def test_going_on_without_two_that_are_lost_together(cli):
-    """Two of four, gone for good: neither ends the job."""
+def test_continuing_without_two_workers_lost_together(cli):
+    """Two of four, lost for good: neither ends the job."""
     job = started(cli, *DATA, *JOB, "--workers", "4", *SOON,
                   "--on-worker-loss", "continue", "--restarts", "0")
     wait_for_checkpoint(cli, job)
@@ -199,7 +199,7 @@ def test_the_bucket_size_is_kept(cli):
 
 
 def test_an_epoch_may_have_any_number_of_steps(cli):
-    """The data have 5 steps; they begin anew as often as needed."""
+    """The data have 5 steps; they repeat as often as needed."""
     summary = cli.train("--data", "synthetic", "--examples", "200", "--batch",
                         "20", *RING, "--workers", "2", "--epochs", "50",
                         "--steps-per-epoch", "8", "--eval-every", "10ep")

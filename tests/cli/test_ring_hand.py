@@ -103,7 +103,7 @@ def test_keys(cli, hand, reference):
     chief = hand.start(0, *SHORT, "--keys", "job.key")
     result = hand.end(stranger)
     assert result.code == 1 and "127.0.0.1:" in result.err, result
-    chief.send_signal(signal.SIGINT)  # it waits for who has the key
+    chief.send_signal(signal.SIGINT)  # it waits for a worker with the key
     result = hand.end(chief)
     assert result.code == 130 and "while joining" in result.err, result
 
@@ -131,7 +131,7 @@ def test_open_files_of_the_coordinator_are_counted_at_its_start(cli):
         result.stderr
 
 
-def test_a_worker_that_does_not_come_is_named(cli, hand):
+def test_a_missing_worker_is_named(cli, hand):
     addresses = write_workers(cli, 3)
     with knocked(addresses[0]):
         other = hand.start(2, *SHORT)
@@ -155,8 +155,8 @@ def test_settings_that_differ_are_named(cli, hand):
 
 @pytest.mark.parametrize("index", [0, 1])
 def test_a_killed_worker_is_waited_for(cli, hand, index):
-    """Started again by hand it gets the job's parameters, or brings those of
-    the last checkpoint: the bits are the same."""
+    """Restarted by hand it gets the job's parameters, or provides those of the
+    last checkpoint: the bits are the same."""
     write_workers(cli, 2)
     started = [hand.start(worker, *ENDLESS, *SOON) for worker in range(2)]
     wait_for_checkpoint(cli, started[0])
@@ -169,7 +169,7 @@ def test_a_killed_worker_is_waited_for(cli, hand, index):
 
 
 @pytest.mark.parametrize("index", [0, 1])
-def test_a_frozen_worker_that_thaws_goes_on(cli, hand, index):
+def test_a_frozen_worker_that_thaws_continues(cli, hand, index):
     write_workers(cli, 2)
     log = cli.folder / "other.log"
     with log.open("w") as file:

@@ -168,7 +168,7 @@ def test_host_cut_off_in_training_is_named_and_ends(cli, healed, ssh):
     gone(pids)
 
 
-def test_doctor_measures_the_ways(cli, network, ssh):
+def test_doctor_measures_the_links(cli, network, ssh):
     network.slow("100mbit")
     hosts = ",".join(network.address(host) for host in range(2))
     found = ok(cli, start(cli, network, 0, "doctor", "--json", "--ssh", ssh,
@@ -223,7 +223,7 @@ def test_matmul_by_cluster_file(cli, network):
 
 
 # HOST COMMAND...: by ssh, and there with a name of its own, and with neither
-# the folder of the test nor a home that others see.
+# the folder of the test nor a shared home.
 APART = r"""#!/bin/sh
 address=$1
 number=${{address##*.}}

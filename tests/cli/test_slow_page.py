@@ -61,7 +61,7 @@ def test_a_job_is_followed(cli, job, browser):
         assert re.search("stopped.*state", said)
         assert (f"{summary['steps']:,}/" if summary["steps"] > 9999
                 else f"{summary['steps']}/") in said
-        # Each task has a colour, and what is the same is not made anew.
+        # Each task has a colour, and unchanged rows are kept.
         strokes = browser.evaluate("""Figures.drawAll(); [...document
             .querySelectorAll('#curve-loss path.curve')].map(
                 path => path.getAttribute('stroke'))""")
@@ -84,7 +84,7 @@ def test_a_job_is_followed(cli, job, browser):
 
 @pytest.mark.parametrize("width, scheme", [(1280, "dark"), (360, "light"),
                                            (360, "dark")])
-def test_all_can_read_it(cli, job, browser, width, scheme):
+def test_the_pages_are_accessible(cli, job, browser, width, scheme):
     page = Page(cli)
     adapt(browser, width, scheme)
     try:
@@ -127,7 +127,7 @@ def test_logs_are_filtered_and_followed(cli, job, browser):
             file.write("one <b>more\n")
         wait_for(lambda: "one <b>more" in browser.evaluate(LINES), "a line")
         assert browser.evaluate(end)
-        # Who reads further up is left there.
+        # A reader who scrolled up stays there.
         browser.evaluate(f"follow.click(); {place}.scrollTop = 0")
         with log.open("a") as file:
             file.write("the last\n")
@@ -151,7 +151,7 @@ def test_stop_and_a_restarted_server(cli, job, browser):
         wait_for(lambda: "does not answer" in browser.evaluate(tell), "an end")
         page = Page(cli, "--port", page.port)
         wait_for(lambda: "printed" in browser.evaluate(tell), "what to do")
-        # Once its URL was opened in this browser, the page goes on.
+        # Once its URL was opened in this browser, the page continues.
         browser.evaluate(f"fetch('{page.way_in}')")
         wait_for(lambda: browser.evaluate(tell) == "live", "the server")
         browser.evaluate("""confirm = text => { asked = text; return false };
@@ -255,7 +255,7 @@ def test_the_list_is_sorted_and_filtered(listed, browser):
     assert browser.complaints() == []
 
 
-def test_ticked_runs_are_laid_over_each_other(listed, browser):
+def test_ticked_runs_are_overlaid(listed, browser):
     tick = "document.querySelector('#runs input[value=%s]').click()"
     browser.evaluate(tick % "c")
     assert browser.evaluate("overlay.disabled")

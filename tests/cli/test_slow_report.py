@@ -1,5 +1,5 @@
-"""Reports in a real Chromium: figures are drawn, tables sort, runs go on and
-off, nobody is asked, and nothing is complained of."""
+"""Reports in a real Chromium: figures are drawn, tables sort, runs are shown
+and hidden, without requests and without errors."""
 
 import xml.etree.ElementTree
 
@@ -20,7 +20,7 @@ def page(tmp_path_factory, home):
     return cli.folder / "report.html"
 
 
-# Until so many figures are drawn; those out of sight are when they are near.
+# Until this many figures are drawn; those out of sight are when they are near.
 DRAWN = """new Promise(done => {
     const look = () =>
         document.querySelectorAll("figure[data-drawn]").length >= %d ?
@@ -112,7 +112,7 @@ def test_columns_with_blanks_in_their_names_are_compared(browser, page, wish):
     assert browser.evaluate(rows) == expected
 
 
-def test_runs_go_off_in_all_figures(browser, page):
+def test_runs_are_hidden_in_all_figures(browser, page):
     show(browser, page)
     lines = """[...document.querySelectorAll(
         "#accuracy-by-batch path.curve, #curve-loss path.curve")].length"""
@@ -315,7 +315,7 @@ def test_a_classifier_s_answers_are_shown(browser, page, scheme):
     assert browser.complaints() == []
 
 
-def test_all_can_use_it(browser, page):
+def test_the_page_is_accessible(browser, page):
     show(browser, page)
     browser.evaluate("Figures.drawAll()")
     assert faults(browser) == []
@@ -324,7 +324,7 @@ def test_all_can_use_it(browser, page):
 
 
 @pytest.mark.parametrize("width, scheme", [(1280, "light"), (360, "dark")])
-def test_lines_and_bars_are_told_apart(browser, page, width, scheme):
+def test_lines_and_bars_are_distinguishable(browser, page, width, scheme):
     """Six lines have three colours, full and dashed; bars a column a flag."""
     show(browser, page, width, scheme)
     browser.evaluate("Figures.drawAll()")
@@ -344,8 +344,8 @@ def test_lines_and_bars_are_told_apart(browser, page, width, scheme):
     assert not any("…" in text for text in texts), texts
 
 
-def test_many_curves_are_told_apart(browser, page):
-    """Colours tell one flag, dashes another, and the legend both."""
+def test_many_curves_are_distinguishable(browser, page):
+    """Colours show one flag, dashes another, and the legend both."""
     show(browser, page)
     browser.evaluate("Figures.drawAll()")
     browser.evaluate("""Figures.load({ ...Figures.model, runs:
@@ -441,9 +441,9 @@ def test_a_traced_run_has_time_line_and_graph(browser, traced, width, scheme):
         "document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_it_prints(browser, page):
+def test_the_page_prints(browser, page):
     show(browser, page, scheme="dark")
-    # Nobody scrolled to what is not in sight.
+    # What is out of sight was not scrolled to.
     assert browser.evaluate(
         "document.querySelectorAll('figure:not([data-drawn])').length") > 0
     pdf = browser.call("Page.printToPDF", printBackground=True)["data"]

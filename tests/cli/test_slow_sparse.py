@@ -89,7 +89,7 @@ dump_svmlight_file(x.tocsr(), [d[0] for d in data], sys.argv[1],
 
 
 @pytest.mark.parametrize("packing", ["", "GZIP"])
-def test_tensorflow_reads_ours_and_we_read_its(cli, tmp_path, packing):
+def test_files_are_exchanged_with_tensorflow(cli, tmp_path, packing):
     python = python_with("tensorflow", "PL_TENSORFLOW")
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     svm, plain = tmp_path / "svm", tmp_path / "plain"
@@ -101,7 +101,7 @@ def test_tensorflow_reads_ours_and_we_read_its(cli, tmp_path, packing):
     assert run(python, READ_TF, ours) == "500\n"
 
 
-def test_scikit_learn_reads_ours_and_we_read_its(cli, tmp_path):
+def test_files_are_exchanged_with_scikit_learn(cli, tmp_path):
     python = python_with("sklearn", "PL_SKLEARN")
     theirs, cache = tmp_path / "theirs", tmp_path / "cache"
     ours, plain = tmp_path / "ours", tmp_path / "plain"

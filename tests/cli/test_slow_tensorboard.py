@@ -48,7 +48,7 @@ def runs(cli):
     return cli.folder
 
 
-def test_its_reader_has_nothing_to_complain_of(runs):
+def test_its_reader_reports_no_problem(runs):
     files = sorted(map(str, runs.glob("*/events/*/events.out.tfevents.*")))
     assert len(files) == 6
     done = subprocess.run([PYTHON, "-c", LOAD, *files], env=ENV, timeout=300,

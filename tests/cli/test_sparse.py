@@ -12,7 +12,7 @@ def train(cli, *flags):
     return cli.ok("train", "sparse", *DATA, "--json", "--quiet", *flags).json
 
 
-def test_learns_and_tells_its_own_metrics(cli):
+def test_learns_and_reports_its_own_metrics(cli):
     summary = train(cli, "--epochs", "3", "--optimizer", "adagrad", "--lr",
                     "0.1", "--run", "r")
     assert summary["test_auc"] > 0.68
@@ -145,7 +145,7 @@ def test_refuses_in_one_sentence(cli, name):
     assert part in result.err, result
 
 
-def test_dense_models_refuse_what_is_sparse(cli):
+def test_dense_models_refuse_sparse_data_and_flags(cli):
     for flags in (["--l2", "1"], ["--hogwild"], ["--features", "9"]):
         result = cli.run("train", "softmax", *flags)
         assert result.code == 2 and "is for sparse models" in result.err, result
@@ -176,7 +176,7 @@ def test_predict_gives_the_loss_of_eval(cli):
     assert first["class"] == (first["probability"] >= 0.5)
 
 
-def test_predict_refuses_what_does_not_fit(cli):
+def test_predict_refuses_data_that_does_not_fit(cli):
     train(cli, "--run", "r")
     (cli.folder / "wide.svm").write_text("1 100000:1\n")
     cli.refused(1, "predict", "r", "libsvm:wide.svm",

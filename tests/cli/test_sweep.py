@@ -96,8 +96,8 @@ def test_a_file_is_run_with_repetitions(cli):
     assert [row["repetitions"] for row in rows] == [2, 2]
 
 
-def test_a_failed_cell_is_reported_and_tried_again(cli):
-    """One cell's data is not there at first."""
+def test_a_failed_cell_is_reported_and_retried(cli):
+    """One cell's data is missing at first."""
     grid = f"data=synthetic,idx:{cli.folder}/digits"
     command = ["sweep", "--grid", grid, "--out", "s", "--", "softmax",
                "--steps", "10"]
@@ -222,7 +222,7 @@ def test_wrong_usage_runs_nothing(cli, words, says):
     cli.refused(2, "sweep", *words, says=says)
 
 
-def test_a_missing_file_is_said(cli):
+def test_a_missing_file_is_reported(cli):
     cli.refused(1, "sweep", "no.sweep", says="no.sweep")
 
 
@@ -266,7 +266,7 @@ CURVES = {
 
 
 @pytest.mark.parametrize("name", MATRICES)
-def test_the_matrices_are_whole(cli, name):
+def test_the_matrices_are_complete(cli, name):
     file = ROOT / "examples" / "sweeps" / f"{name}.sweep"
     grid = dict(word.split("=") for word in MATRICES[name].split())
     cells = set()
@@ -329,7 +329,7 @@ def test_other_data_are_not_compared_with_published_values(cli):
     assert "the experiment uses idx" in text
 
 
-def test_wrong_published_values_are_said(cli):
+def test_wrong_published_values_are_reported(cli):
     (cli.folder / "x.sweep").write_text(PUBLISHED.replace("50% ?", "50%"))
     cli.refused(2, "sweep", "x.sweep",
                 says="x.sweep:6: 1 values of test_accuracy; expected 2")
@@ -349,7 +349,7 @@ def write_series(cli, broken="synthetic"):
     (folder / "readme.txt").write_text("not a sweep")
 
 
-def test_a_folder_is_run_in_order_and_goes_on(cli):
+def test_a_folder_is_run_in_order_and_resumed(cli):
     write_series(cli)
     command = ["sweep", "all", "--out", "s"]
     result = cli.ok(*command)
@@ -429,7 +429,7 @@ def test_cells_are_trained_over_hosts(cli, by_launch):
             log = (cli.folder / f"s/log/{name}.log").read_text()
             assert "worker 0 on 127.0.0.1: " in log
     assert summaries == {1: "single", 2: "ps"}
-    # What is done is passed over.
+    # Finished cells are skipped.
     again = cli.run(*command)
     assert "2 of 4 cells are already done" in again.err
 

@@ -1,4 +1,4 @@
-"""What a person sees: progress, log lines and summaries on one terminal."""
+"""Progress, log lines and summaries on one terminal."""
 
 import json
 import re
@@ -73,7 +73,7 @@ def test_an_interrupted_training_leaves_whole_lines(cli, job):
     assert rows[-1].startswith("paceline: interrupted at step ")
     [again] = [row for row in rows if row.lstrip().startswith("continue ")]
     assert again.endswith("train softmax --run r --resume")
-    # It goes on with the same end in sight.
+    # It continues with the same end in sight.
     terminal = Terminal(80)
     process = start(cli, terminal, "train", "softmax", "--run", "r",
                     "--resume")
@@ -100,7 +100,7 @@ def test_a_warning_stands_above_the_bar(cli):
             "(1 of 5), its log: r/log/worker-1.log") in "".join(rows), rows
 
 
-def test_the_bottleneck_goes_on_below_itself(cli):
+def test_the_bottleneck_wraps_with_an_indent(cli):
     rows = run(cli, 60, *LONG, *JOBS[1], "--epochs", "2")
     [first] = [i for i, row in enumerate(rows) if row.startswith("bottlenec")]
     text = rows[first][15:]
@@ -130,7 +130,7 @@ def test_lines_are_never_redrawn(cli, flags, term):
     assert_unmixed(rows, 80)
 
 
-def test_nothing_is_shown_where_none_is_wanted(cli):
+def test_nothing_is_shown_where_progress_is_off(cli):
     rows = run(cli, 80, *LONG, "--epochs", "3", "--progress", "none")
     assert not any(EPOCH.match(row) for row in rows)
     assert rows[0].startswith("softmax on synthetic")

@@ -32,7 +32,7 @@ def check_types(found, fields):
         assert type(found[name]) is kind, (name, found[name])
 
 
-def test_what_an_epoch_leaves_out_is_said(cli):
+def test_examples_left_out_of_an_epoch_are_reported(cli):
     data = ["--data", "synthetic", "--examples", "1030", "--batch", "50",
             "--micro-batches", "2", "--epochs", "2"]
     for job, left_out in ([], 30), (["--workers", "3", "--ps", "1"], 130):
@@ -252,7 +252,8 @@ def test_without_keep_best_there_is_no_best(cli):
 
 
 def test_patience_counts_across_runs(cli):
-    """Tests before and after the end of a process: as of one that went on."""
+    """Tests before and after the end of a process: as of one that
+    continued."""
     whole = cli.train(*BEST, "--steps", "5000", "--patience", "3", "--run",
                       "a")
     every = sorted(losses(cli.folder / "a"))
@@ -275,7 +276,7 @@ def test_patience_ends_a_training(cli):
 
 
 @pytest.mark.parametrize("how", [[], ["--batch", "1"]])
-def test_a_loss_that_explodes_is_said_once(cli, how):
+def test_a_loss_that_explodes_is_reported_once(cli, how):
     flags = ["train", "softmax", "--data", "synthetic", "--examples", "2000",
              "--steps", "100", "--quiet", *how]
     made = cli.ok(*flags, "--lr", "50")
@@ -369,7 +370,7 @@ def test_nan_leaves_the_last_good_checkpoint(cli):
     score = cli.ok("eval", "r", "--json").json
     assert 0 < score["step"] <= last
     assert score["test_loss"] is not None
-    # It can go on from there.
+    # It can resume from there.
     resumed = cli.train("--run", "r", "--resume", "--lr", "0.001",
                         "--steps", score["step"] + 300)
     assert resumed["resumed_step"] == score["step"]

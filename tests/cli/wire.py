@@ -37,7 +37,7 @@ def read(peer, count):
 
 
 def principal(text):
-    """Role and index of "worker 1"; of nobody for None."""
+    """Role and index of "worker 1"; of no task for None."""
     if text is None:
         return 0, 0
     role, index = text.split()
@@ -76,8 +76,8 @@ def mac(key, label, *said):
 
 
 def join_proof(address, who, key, server="ps 0"):
-    """The same as a task that proves who it is; and the server proves
-    itself."""
+    """The same as a task that proves its identity; and the server proves its
+    own."""
     peer = connect(address)
     ours = hello(PROOF, who, server, int(address.rsplit(":", 1)[1]),
                  os.urandom(16))

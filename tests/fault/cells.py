@@ -18,7 +18,7 @@ HOSTS = PS + 1 + WORKERS + 1  # with the chief and the evaluator
 DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
         "--threads", "1"]
 DEADLINE_S = 300
-NAMED_WITHIN_S = 25  # much less than the time to come back
+NAMED_WITHIN_S = 25  # much less than the time to rejoin
 REJOIN_S = 60
 DISK_BYTES = 4 << 20
 
@@ -186,7 +186,7 @@ def pass_time(seconds):
 
 
 def kill(job, victim):
-    """kill -9; who looks after the job starts it again."""
+    """kill -9; the supervisor of the job restarts it."""
     victim.process.kill()
     victim.process.wait()
     if job.cell.policy != "abort":
@@ -206,8 +206,8 @@ def cut(job, victim):
 
 
 def disk(job, victim):
-    """Whatever the task writes to is full: for the chief until it has said
-    so, for the others until the end."""
+    """The disk of the task is full: for the chief until it has reported it,
+    for the others until the end."""
     filler = victim.folder / "filler"
     with filler.open("wb", buffering=0) as file:
         try:
@@ -225,8 +225,8 @@ ACTS = {"kill": kill, "freeze": freeze, "cut": cut, "disk": disk}
 
 
 def mount(job, victim):
-    """A small disk below all that the task writes; the chief's log is kept
-    elsewhere, to see what it says."""
+    """A small disk below all that the task writes; the chief's log is
+    elsewhere, to be read."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}",
                     "plfault", victim.folder], check=True)
     if victim.role == "chief":
@@ -242,7 +242,7 @@ def unmount(victim):
 def judge(job, victim, expected_sha):
     """All have ended: as they should?"""
     mode = job.cell.mode
-    # Started again, it may have found nobody any more.
+    # Restarted, it may have found no task any more.
     job.over_before |= victim.starts > 1 and \
         "ps 0" in victim.last_words() and \
         "did not answer within" in victim.last_words()
@@ -265,7 +265,7 @@ def judge(job, victim, expected_sha):
 
 
 def judge_abort(job, victim, began):
-    """All others end soon, and say because of whom."""
+    """All others end soon, and name the lost task."""
     said = f"{victim.role} {victim.index}"
     others = [task for task in job.tasks if task is not victim]
     job.wait(lambda: all(task.ended() for task in others),
@@ -282,7 +282,7 @@ def judge_abort(job, victim, began):
 
 
 def run(cell, seed, pace, net, folder, expected_sha):
-    """What came of the cell, in a few words.  Raises Wrong."""
+    """The result of the cell, in a few words.  Raises Wrong."""
     rng = random.Random(f"{cell.name} {seed}")
     job = Job(cell, pace, net, folder)
     count = {"ps": PS, "worker": WORKERS}.get(cell.role, 1)
@@ -311,7 +311,7 @@ def run(cell, seed, pace, net, folder, expected_sha):
 
 
 def table(outcomes):
-    """{cell: text} as lines: fault and role, then what came of each mode."""
+    """{cell: text} as lines: fault and role, then the result of each mode."""
     rows = [["fault", "role", *MODES]]
     keys = {(c.fault, c.role, c.policy) for c in outcomes}
     for fault, role, policy in sorted(

@@ -1,5 +1,5 @@
-"""What the fault tests share: cells that run side by side, and the table of
-what came of them, printed at the end and written to FAULT_TABLE."""
+"""Shared by the fault tests: cells that run side by side, and the table of
+their results, printed at the end and written to FAULT_TABLE."""
 
 import concurrent.futures
 import os
@@ -33,7 +33,7 @@ def run_cell(cell, pace, networks, base, sha):
 
 @pytest.fixture(scope="session")
 def run_cells(tmp_path_factory, pytestconfig):
-    """A function that runs cells and gives {cell: what came of it}."""
+    """A function that runs cells and returns {cell: result}."""
     reason = netns.why_not()
     if reason is not None:
         pytest.skip(reason)

@@ -4,8 +4,8 @@
     PACELINE=build/release/paceline tests/fault/schedules.py [--first SEED]
         [--count N] [--jobs N] [--kind KIND]
 
-A seed decides the kind of a schedule, the size of its job, its mode, and when
-what is hit:
+A seed decides the kind of a schedule, the size of its job, its mode, and which
+task is hit when:
 
     chaos   --chaos kills and freezes tasks all the time
     pieces  the same, with a model whose gradient is many messages
@@ -16,11 +16,11 @@ what is hit:
     two     two tasks are killed at the same moment
 
 A job ends right when it exits with status 0 after exactly its steps, in sync
-with the bits of an undisturbed run (unless it went on without a worker and says
-that it is not deterministic), and leaves no process behind.  One whose chief is
-killed between its last word and its summary says so, and is resumed; --chaos
-never does that.  One line a schedule; the exit status is 1 when one was wrong,
-and its folder is kept.
+with the bits of an undisturbed run (unless it went on without a worker and
+says that it is not deterministic), and leaves no process behind.  One whose
+chief is killed between its last message and its summary reports it, and is
+resumed; --chaos never does that.  One line a schedule; the exit status is 1
+when one was wrong, and its folder is kept.
 """
 
 import argparse
@@ -173,7 +173,7 @@ def children(pid):
 
 
 def strike(job, schedule, done):
-    """Kill what the schedule says, when it says so."""
+    """Kill the tasks of the schedule at its times."""
     wanted = schedule.ps + schedule.workers
     while len(children(job.pid)) < wanted and not done.wait(0.005):
         pass
@@ -191,8 +191,8 @@ def strike(job, schedule, done):
 
 
 def paceline(folder, model, flags, deadline_s, schedule=None):
-    """Exit status (None: not done in time), both outputs, seconds.  Nothing
-    that was started stays."""
+    """Exit status (None: not done in time), both outputs, seconds.  No process
+    stays."""
     began = time.monotonic()
     job = subprocess.Popen(
         [os.path.abspath(os.environ["PACELINE"]), "train", model,
@@ -232,7 +232,8 @@ def single(seed, workers, steps):
 
 def undisturbed(schedule, base):
     """The bits that a sync job must have: those of one process, where that
-    adds up in the same order; else those of the same job in peace."""
+    adds up in the same order; otherwise those of the same job without
+    faults."""
     if schedule.model == "softmax" and schedule.kind != "pieces" and \
             schedule.ps > 0:
         return single(schedule.seed, schedule.workers, schedule.steps)

@@ -22,5 +22,5 @@ def outcomes(run_cells):
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
-def test_a_job_that_is_disturbed_ends_right(outcomes, cell):
+def test_a_disturbed_job_ends_correctly(outcomes, cell):
     assert "WRONG" not in outcomes[cell]

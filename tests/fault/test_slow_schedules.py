@@ -3,7 +3,7 @@
 import schedules
 
 
-def test_jobs_under_random_faults_end_right(tmp_path):
+def test_jobs_under_random_faults_end_correctly(tmp_path):
     lines = []
     wrong = schedules.run(1, 20, 3, tmp_path, lines.append)
     assert not wrong, "\n".join(lines)

@@ -104,6 +104,6 @@ def test_the_slow_worker_is_named(cause, tmp_path):
     assert found["task"] == f"worker {VICTIM}", told
     assert WORDS[cause] in found["text"], told
     assert found.get("spells", False) == (cause == "stops"), told
-    # Some cure is worth its while, and the first is the best.
+    # Some cure gains enough, and the first is the best.
     gains = [cure["gain"] for cure in found["cures"]]
     assert gains and gains == sorted(gains, reverse=True), told

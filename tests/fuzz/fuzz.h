@@ -1,7 +1,6 @@
-/* fuzz.h - the entry every fuzz target defines.
+/* fuzz.h - the entry that every fuzz target defines.
  *
- * Returns 0; whatever the bytes are, it must not crash, leak or read past
- * their end. */
+ * Returns 0; for any bytes it must not crash, leak or read past their end. */
 #ifndef PL_TESTS_FUZZ_H
 #define PL_TESTS_FUZZ_H
 

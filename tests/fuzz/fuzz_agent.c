@@ -13,8 +13,8 @@ static pl_status answer(void *context, const pl_json *question, pl_json *out)
     return pl_json_set_bool(out, "known", pl_json_has(question, "kind"));
 }
 
-/* What a launcher says to its agent, which must not start anything it does
- * not understand. */
+/* What a launcher sends to its agent, which must not start anything it does not
+ * understand. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     int to[2];

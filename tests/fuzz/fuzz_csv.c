@@ -1,4 +1,4 @@
-/* fuzz_csv.c - tables: columns found out, and told. */
+/* fuzz_csv.c - tables: columns detected, and given. */
 #include "base/assert.h"
 #include "data/csv/csv.h"
 #include "fuzz/fuzz.h"

@@ -1,12 +1,12 @@
-/* fuzz_handshake.c - what a stranger says first, to a server of each kind; and
- * what a false server answers a client. */
+/* fuzz_handshake.c - the first message of a stranger to a server of each kind,
+ * and the answer of a false server to a client. */
 #include "base/assert.h"
 #include "fuzz/fuzz.h"
 #include "net/tcp/handshake.h"
 
 #include <string.h>
 
-/* The first byte picks the end and the mechanism, the rest is said to it. */
+/* The first byte picks the end and the mechanism, the rest is sent to it. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static const pl_job_keys keys = { .workers = 2, .ps = 1 };
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
                                    out, &answer);
         PL_ASSERT(memchr(handshake.why, '\0', sizeof handshake.why) != NULL);
     }
-    /* Nobody proves anything by chance. */
+    /* Random bytes are never a valid proof. */
     PL_ASSERT(config.mechanism == PL_MECHANISM_NONE ||
               result != PL_HANDSHAKE_DONE);
     return 0;

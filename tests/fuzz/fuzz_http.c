@@ -1,14 +1,14 @@
 /* fuzz_http.c - bytes that reach the port of the live page.
  *
- * The input is what a client sends before it closes its side, but for a few
- * bytes that stand for what it cannot know: 1 is the server's host and port,
- * 2 its token, 3 its cookie, 4 the cookie's name, and 5 what programs that ask
+ * The input is what a client sends before it closes its side, except for a few
+ * bytes that stand for what it cannot know: 1 is the server's host and port, 2
+ * its token, 3 its cookie, 4 the cookie's name, and 5 what programs that ask
  * for the metrics must send.  One server answers all
  * inputs; a token that was used up is replaced by the next.
  *
- * Nobody without the cookie gets a page, nobody without the token the cookie,
- * nobody without the bearer token the metrics,
- * and whatever came before, the server answers the next one. */
+ * No client gets a page without the cookie, the cookie without the token, or
+ * the metrics without the bearer token, and the server answers the next client
+ * after any input. */
 #include "base/assert.h"
 #include "base/file/file.h"
 #include "base/log.h"
@@ -110,7 +110,7 @@ static void end(void)
     rmdir(folder);
 }
 
-/* The cookie that the token buys. */
+/* The cookie given for the token. */
 static void take_cookie(void)
 {
     pl_buffer request = { 0 }, answer = { 0 };
@@ -173,7 +173,7 @@ static bool holds(const pl_buffer *buffer, const char *text)
            memmem(buffer->data, buffer->bytes, text, strlen(text)) != NULL;
 }
 
-/* A browser that was let in still gets the page. */
+/* A browser with the cookie still gets the page. */
 static void look(void)
 {
     pl_buffer request = { 0 }, answer = { 0 };

@@ -1,11 +1,10 @@
 /* fuzz_launcher.c - what a launcher accepts from the agents of its hosts.
  *
  * The first byte is the setting.  With SET_FACTS the rest is what an agent
- * says of its host.  Else it is parts that end in a NUL: what ssh complains
- * about, what each agent says when it is asked whether it can do its part,
- * what each says when it is asked for ports, and what each says until it
- * closes.  All of a part is there before the launcher looks, so nothing
- * waits. */
+ * reports of its host.  Otherwise it is parts that end in a NUL: the errors of
+ * ssh, each agent's answer when asked whether it can do its part, each one's
+ * answer when asked for ports, and what each sends until it closes.  All of a
+ * part is there before the launcher reads, so nothing waits. */
 #include "app/doctor/doctor.h"
 #include "base/assert.h"
 #include "base/clock.h"
@@ -65,7 +64,7 @@ static const uint8_t *next_part(world *w, size_t *bytes)
     return part;
 }
 
-/* Every host says its next part. */
+/* Every host sends its next part. */
 static void send_parts(world *w)
 {
     for (int h = 0; h < HOSTS; h++) {
@@ -125,7 +124,7 @@ static void open_remote(pl_remote *remote, const char *name, host *h,
     *h = (host) { .to = in[1], .from = out[0] };
 }
 
-/* What the first part has, as the words of ssh. */
+/* The first part, as the messages of ssh. */
 static void put_words(world *w, pl_remote *remote)
 {
     int err[2];
@@ -138,7 +137,7 @@ static void put_words(world *w, pl_remote *remote)
     remote->err = err[0];
 }
 
-/* A wait for answers looks once: whoever has not answered does not. */
+/* A wait for answers polls once: agents that have not answered never do. */
 static pl_status prepare(world *w, pl_cluster_launch *m)
 {
     PL_TRY(pl_cluster_launch_place(m));

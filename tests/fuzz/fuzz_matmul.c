@@ -183,7 +183,7 @@ static int64_t number(uint8_t code)
     return code < 0xfc ? code : large[code - 0xfc];
 }
 
-/* Ends where its memory ends; none has no memory. */
+/* Ends where its memory ends; an empty payload has no memory. */
 static pl_status hand_over(world *w, uint8_t way, pl_message message,
                            const void *payload)
 {

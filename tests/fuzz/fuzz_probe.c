@@ -1,13 +1,13 @@
-/* fuzz_probe.c - bytes that reach the port of a probe, and what one who
- * measures makes of a probe's answer.
+/* fuzz_probe.c - bytes that reach the port of a probe, and how a measuring host
+ * reads a probe's answer.
  *
  * The first byte is the setting.  With SET_ANSWER the rest is the number of
- * bytes that were sent and the answer.  Else it is what a client sends before
- * it closes its side; with SET_TOKEN the token comes before it.
+ * bytes that were sent and the answer.  Otherwise it is what a client sends
+ * before it closes its side; with SET_TOKEN the token comes before it.
  *
- * Who does not know the token gets nothing; an echo is what was sent, in whole
- * pings; a sink tells how much came, which is no more than was sent.  On a
- * host that is held up the probe may lose patience: less is right, too. */
+ * A client without the token gets nothing; an echo is what was sent, in whole
+ * pings; a sink reports how much arrived, which is no more than was sent.  On a
+ * busy host the probe may time out: less is correct, too. */
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "fuzz/fuzz.h"
@@ -44,7 +44,7 @@ static int connect_there(void)
     return fuzz_connect((uint16_t)pl_probe_port(probe));
 }
 
-/* Send all, and take what comes until the probe hangs up. */
+/* Send all, and read until the probe closes. */
 static size_t exchange(const uint8_t *data, size_t bytes, uint8_t *answer)
 {
     int fd = connect_there();
@@ -58,7 +58,7 @@ static size_t exchange(const uint8_t *data, size_t bytes, uint8_t *answer)
     return taken;
 }
 
-/* `data` comes behind the token. */
+/* `data` follows the token. */
 static void check(const uint8_t *data, size_t bytes, const uint8_t *answer,
                   size_t taken)
 {

@@ -45,7 +45,7 @@ typedef struct world {
     pl_frame asked[SERVERS]; /* the last request to each */
     uint64_t joins;
     int64_t now_ns;
-    pl_key_batch *want; /* of the request at hand */
+    pl_key_batch *want; /* of the current request */
     bool reads;         /* ... or it is about the range */
     bool over;          /* a server answered it with the end of the job */
 } world;
@@ -231,7 +231,7 @@ static void check(world *w)
     w->reads = w->over = false;
 }
 
-/* --- what the servers say --------------------------------------------- */
+/* --- messages of the servers ------------------------------------------ */
 
 /* The number of values that this server was asked for. */
 static uint32_t values_asked(const world *w, int32_t ps)
@@ -248,7 +248,7 @@ static int64_t number(uint8_t code)
     return code < 0xfc ? code : large[code - 0xfc];
 }
 
-/* One record; returns what is left behind it. */
+/* One record; returns what is left after it. */
 static const uint8_t *hear(world *w, const uint8_t *r, const uint8_t *end)
 {
     static const pl_frame_kind kinds[] = {

@@ -39,7 +39,7 @@ typedef struct world {
     pl_optim *optim;
     pl_schedule schedule;
     float params[FLOATS], grad[FLOATS];
-    bool storing; /* the core wants to hear how it ended */
+    bool storing; /* the core waits for its outcome */
     int64_t now_ns;
     uint32_t generation;         /* of the core, or the client */
     uint32_t incarnation[PEERS]; /* as the core gave them */
@@ -180,7 +180,7 @@ static int64_t number(uint8_t code)
     return code < 0xf8 ? code : large[code - 0xf8];
 }
 
-/* A frame as pl_frame_read would let it through; false: it would not. */
+/* A frame as pl_frame_read would accept it; false: it would not. */
 static bool read_frame(world *w, input *in, pl_peer *from, pl_frame *frame,
                        const uint8_t **payload)
 {

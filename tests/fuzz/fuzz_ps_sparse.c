@@ -1,7 +1,7 @@
 /* fuzz_ps_sparse.c - conversations with a server of sparse parameters.
  *
  * The first byte is the setting.  Then come records: a byte of 0x80 or more
- * lets time pass; others are RECORD bytes and a payload.  Whoever speaks has
+ * lets time pass; others are RECORD bytes and a payload.  Every sender has
  * joined, and its generation, incarnation and sequence are right, so that the
  * keys and lists are looked at. */
 #include "base/assert.h"
@@ -131,7 +131,7 @@ static void begin(world *w)
          TEXT);
 }
 
-/* One record; returns what is left behind it. */
+/* One record; returns what is left after it. */
 static const uint8_t *speak(world *w, const uint8_t *r, const uint8_t *end)
 {
     static const pl_frame_kind kinds[] = {
@@ -156,7 +156,7 @@ static const uint8_t *speak(world *w, const uint8_t *r, const uint8_t *end)
         .value = { r[6] == 0xff ? INT64_MAX : r[6],
                    r[7] == 0xff ? INT64_MIN : r[7] },
     };
-    /* As pl_frame_read would let it through. */
+    /* As pl_frame_read would accept it. */
     uint32_t needed = (frame.key_count + 31) / 32 + 4 * frame.count;
     uint32_t rest = r[2] / 2u;
     frame.payload_bytes = needed + rest;

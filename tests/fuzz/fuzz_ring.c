@@ -1,4 +1,4 @@
-/* fuzz_ring.c - what a ring's worker hears from others.
+/* fuzz_ring.c - what a ring's worker receives from others.
  *
  * The first byte is the setting.  Then come records: one that begins with
  * 0x80 or more lets time pass or makes the worker do something; the others are

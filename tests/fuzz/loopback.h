@@ -24,14 +24,14 @@ static inline int fuzz_connect(uint16_t port)
     PL_ASSERT(fd >= 0);
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
     PL_ASSERT(bind(fd, (struct sockaddr *)&from, sizeof from) == 0);
-    /* One that was interrupted goes on by itself. */
+    /* An interrupted connect continues by itself. */
     while (connect(fd, (struct sockaddr *)&to, sizeof to) != 0 &&
            errno != EISCONN)
         PL_ASSERT(errno == EINTR || errno == EALREADY);
     return fd;
 }
 
-/* All of it; false: the server has heard enough. */
+/* Send all of it; false: the server has closed. */
 static inline bool fuzz_send(int fd, const void *data, size_t bytes)
 {
     const char *at = data;
@@ -47,7 +47,7 @@ static inline bool fuzz_send(int fd, const void *data, size_t bytes)
     return true;
 }
 
-/* What has come, at most `room`; 0: the server has closed. */
+/* Receive at most `room` bytes; 0: the server has closed. */
 static inline size_t fuzz_receive(int fd, void *to, size_t room)
 {
     ssize_t got;

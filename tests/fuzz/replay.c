@@ -1,4 +1,4 @@
-/* replay.c - feed a fuzz target its corpus, and what is near to it.
+/* replay.c - feed a fuzz target its corpus and variations of it.
  *
  * usage: replay_<target> FOLDER
  *

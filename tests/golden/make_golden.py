@@ -4,7 +4,7 @@
 usage: make_golden.py [FOLDER]     writes into FOLDER (default: its own)
 
 The files are in the repository; tests compare what the C code writes with
-them, and read them.  A changed format gets new files, these stay.
+them, and read them.  A changed format gets new files, these remain.
 """
 import json
 import pathlib

@@ -30,7 +30,7 @@
             fail_msg("%s", pl_error_message());                                \
     } while (0)
 
-/* The call fails like this, and its sentence has these words. */
+/* The call fails with this status, and its message contains these words. */
 #define assert_refused(status, words, call)                                    \
     do {                                                                       \
         assert_int_equal(status, (call));                                      \
@@ -135,7 +135,7 @@ static inline int count_own(const char *what)
     return count;
 }
 
-/* A thread that was joined may still be on its way out. */
+/* A joined thread may still be exiting. */
 static inline void assert_threads(int count)
 {
     for (int i = 0; i < 10000 && count_own("task") > count; i++)

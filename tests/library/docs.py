@@ -3,8 +3,8 @@
 
 usage: docs.py DOCUMENT INCLUDE LIBRARY COMPILER [FLAG...]
 
-A program is a fenced block of C or C++ that begins with the comment
-"name.c - ..."; the fenced text behind it is what it prints.  Numbers are compared, too.  The
+A program is a fenced block of C or C++ that begins with the comment "name.c -
+..."; the fenced text after it is its output.  Numbers are compared, too.  The
 one called task is run once more as the tasks of a cluster.
 """
 import json

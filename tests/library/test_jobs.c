@@ -1,5 +1,5 @@
 /* test_jobs.c - jobs whose tasks are threads: they end with the parameters that
- * processes would have, fail as a whole, and tell what they used once. */
+ * processes would have, fail as a whole, and report what they used once. */
 #include "library/data.h"
 
 #include <stdatomic.h>
@@ -57,7 +57,7 @@ static void sparse_tables_are_served(void **state)
     assert_int_equal(2 * 20 * (ROWS / 2 / 20), result.steps);
     assert_true(result.test_auc > 0.9);
     assert_false(result.deterministic);
-    /* What the process used is told once: in the chief's row. */
+    /* What the process used is reported once: in the chief's row. */
     const char *server = strstr(result.summary, "\"per_server\":");
     const char *chief = strstr(result.summary, "\"per_worker\":");
     assert_non_null(server);

@@ -1,5 +1,5 @@
 /* test_runs.c - models put together at run time, what a trained one answers,
- * and what its run folder tells. */
+ * and what its run folder records. */
 #include "library/data.h"
 
 /* A folder that goes at the end of the test. */
@@ -236,7 +236,7 @@ static void ask_run(const char *run, const pl_data *data, float *values,
     pl_predict_free(predict);
 }
 
-/* What one training writes as ONNX another goes on with: alone, and as a job
+/* What one training writes as ONNX another continues from: alone, and as a job
  * of threads, each of which builds the model from the file. */
 static void models_go_through_onnx_files(void **state)
 {
@@ -299,8 +299,8 @@ static int makes_zeros(void *context, const uint32_t *index, int64_t rows,
     return 0;
 }
 
-/* What a run learned of its data, and was told of it, holds for answers, too:
- * the test at its end and one by call find the same. */
+/* Settings of a run's data, found or given, hold for its answers, too: the test
+ * at its end and a later one agree. */
 static void answers_read_data_as_the_training_did(void **state)
 {
     (void)state;
@@ -508,7 +508,7 @@ static void parameters_start_with_given_values(void **state)
     pl_data_free(data);
 }
 
-static void nets_remember_their_first_mistake(void **state)
+static void nets_remember_their_first_error(void **state)
 {
     (void)state;
     pl_net *net;
@@ -528,7 +528,7 @@ static void nets_remember_their_first_mistake(void **state)
                    pl_net_status(net));
     pl_net_free(net);
 
-    /* What only the data tells. */
+    /* Known from the data only. */
     fill_dense(d, 1);
     pl_data *data = dense_bytes(d);
     assert_ok(pl_net_new(&net, "mine"));
@@ -553,7 +553,7 @@ int main(void)
         cmocka_unit_test(sparse_models_answer),
         cmocka_unit_test(resumes),
         cmocka_unit_test(parameters_start_with_given_values),
-        cmocka_unit_test(nets_remember_their_first_mistake),
+        cmocka_unit_test(nets_remember_their_first_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -220,7 +220,7 @@ static void refuses_arrays_that_do_not_fit(void **state)
 
 /* --- flags ------------------------------------------------------------ */
 
-static void refuses_what_makes_no_sense(void **state)
+static void refuses_invalid_flags(void **state)
 {
     (void)state;
     static const struct {
@@ -257,8 +257,8 @@ static void refuses_what_makes_no_sense(void **state)
     free(d);
 }
 
-/* What only the data tells is the training's failure. */
-static void says_what_does_not_fit(void **state)
+/* What only the data shows is the training's failure. */
+static void reports_data_that_does_not_fit_the_model(void **state)
 {
     (void)state;
     sparse_data *s = calloc(1, sizeof *s);
@@ -419,7 +419,7 @@ static void stops_when_asked(void **state)
             assert_ok(pl_train_wait(training, &result));
             assert_string_equal("interrupt", result.stopped_by);
         }
-        pl_train_free(training); /* also of one that goes on */
+        pl_train_free(training); /* also of one that still runs */
     }
     assert_int_equal(files, count_own("fd"));
     assert_threads(threads);
@@ -427,7 +427,7 @@ static void stops_when_asked(void **state)
     free(d);
 }
 
-static void two_at_once_are_as_each_alone(void **state)
+static void two_at_once_match_each_alone(void **state)
 {
     (void)state;
     static const char *const flags[] = {
@@ -468,12 +468,12 @@ int main(void)
         cmocka_unit_test(kinds_of_dense_data_agree),
         cmocka_unit_test(indices_of_both_widths_agree),
         cmocka_unit_test(refuses_arrays_that_do_not_fit),
-        cmocka_unit_test(refuses_what_makes_no_sense),
-        cmocka_unit_test(says_what_does_not_fit),
+        cmocka_unit_test(refuses_invalid_flags),
+        cmocka_unit_test(reports_data_that_does_not_fit_the_model),
         cmocka_unit_test(predicts_numbers),
         cmocka_unit_test(rows_of_no_weight_are_left_out),
         cmocka_unit_test(stops_when_asked),
-        cmocka_unit_test(two_at_once_are_as_each_alone),
+        cmocka_unit_test(two_at_once_match_each_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

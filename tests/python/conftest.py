@@ -1,4 +1,5 @@
-"""What the tests of the Python package share: small data that can be learned."""
+"""Shared by the tests of the Python package: small data that can be
+learned."""
 
 import signal
 
@@ -48,7 +49,7 @@ def clicks():
 
 
 def until_sampled(folder, data):
-    """A run that ended once the use of the host had been recorded."""
+    """A run that ended after the resources of the host had been recorded."""
     def sampled(_):
         try:
             return bool(paceline.Run(folder).resources)

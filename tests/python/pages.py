@@ -17,7 +17,7 @@ def blocks(page):
 def run_blocks(page, optional):
     """Run the blocks in one namespace; the numbers of those that ran and not.
 
-    With `optional` a block that imports what is not installed is passed over.
+    With `optional` a block whose imports are not installed is skipped.
     """
     names, ran, missing = {"__name__": "page"}, 0, 0
     for line, code, expected in blocks(page):

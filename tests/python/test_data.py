@@ -113,6 +113,6 @@ def test_labels_may_be_a_column(clouds):
     assert np.array_equal(Data.dense(x, y[:, None])._keep[1], y)
 
 
-def test_a_source_is_no_examples():
+def test_a_source_string_is_refused_as_examples():
     with pytest.raises(TypeError, match="npy:x.npy"):
         as_data("npy:x.npy")

@@ -1,4 +1,4 @@
-"""Models as layers: lists, graphs, and the network that comes of them."""
+"""Models as layers: lists, graphs, and the network built from them."""
 
 import math
 import pickle
@@ -64,7 +64,7 @@ def test_mistakes_are_refused_with_a_sentence(make, error, sentence):
         make()
 
 
-def test_deep_graph_is_no_recursion():
+def test_deep_graph_is_built_without_recursion():
     node = Input()
     for _ in range(3000):
         node = ReLU()(node)
@@ -82,7 +82,7 @@ def quarters(count=240):
     return x, y
 
 
-def test_network_of_today_learns_and_predicts_as_it_tests():
+def test_modern_network_learns_and_predicts_as_it_tests():
     x = Input()
     trunk = GELU()(BatchNorm()(Conv2D(6, 3, pad=1)(x)))
     branch = LeakyReLU(0.1)(BatchNorm(name="second")(Conv2D(6, 3, pad=1)(trunk)))

@@ -1,4 +1,4 @@
-"""The run object: records, model, copies, and what is shown of it."""
+"""The run object: records, model, copies, and its display."""
 
 import json
 import pathlib
@@ -47,7 +47,7 @@ def test_resources_are_series_of_a_host(clouds, tmp_path):
     assert memory.value[0] > 0
 
 
-def test_events_tell_tests_and_checkpoints(run):
+def test_events_report_tests_and_checkpoints(run):
     kinds = [event["event"] for event in run.events]
     assert "test" in kinds and "checkpoint" in kinds
     tests = [e for e in run.events if e["event"] == "test"]
@@ -86,7 +86,7 @@ def test_wrong_examples_are_refused(run):
         run.predict(np.zeros((2, 9), np.float32))
 
 
-def test_temporary_run_goes_with_its_object(clouds):
+def test_temporary_run_is_removed_with_its_object(clouds):
     run = paceline.train("softmax", clouds, steps=5, batch=30, **FAST)
     folder = run.folder
     assert folder.is_dir()

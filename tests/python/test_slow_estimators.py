@@ -165,7 +165,7 @@ def test_sparse_rows_are_classified(classes):
 
 
 @pytest.mark.parametrize("classes", [2, 4])
-def test_partial_fits_go_on(classes):
+def test_partial_fits_continue(classes):
     x, y = sparse_task(classes)
     names = np.unique(y)
     model = SparseLogisticRegression(optimizer="sgd", lr=0.5, random_state=1)
@@ -176,7 +176,7 @@ def test_partial_fits_go_on(classes):
     assert model.score(x[1000:], y[1000:]) > max(early, 0.8)
 
 
-def test_partial_fit_with_a_rate_of_nothing_keeps_the_weights():
+def test_partial_fit_with_a_rate_of_0_keeps_the_weights():
     x, y = sparse_task(2)
     model = SparseLogisticRegression(optimizer="sgd", lr=0.5, random_state=1)
     before = model.fit(x, y).coef_.copy()

@@ -128,7 +128,7 @@ def test_network_is_trained_on_from_an_onnx_file(clouds, tmp_path):
 
 
 def test_run_keeps_its_layers(clouds, tmp_path):
-    """From its beginning; those of another training do not replace them."""
+    """From its beginning; layers of another training do not replace them."""
     folder, net = tmp_path / "run", [Dense(9), ReLU(), Dense()]
     seen = []
 
@@ -224,7 +224,7 @@ def test_run_can_be_resumed(clouds, tmp_path):
         whole.summary["parameters_sha256"]
 
 
-def test_training_goes_on_from_given_weights(clouds):
+def test_training_starts_from_given_weights(clouds):
     same = {"batch": 30, "lr": 1e-12, "steps": 1, **FAST}
     first = paceline.train("softmax", clouds, epochs=5, batch=30, **FAST)
     again = paceline.train("softmax", clouds, initial=first.weights, **same)
@@ -270,7 +270,7 @@ def test_hosts_train_by_the_launcher(tmp_path):
     assert run.summary["workers"] == 2
 
 
-def test_flags_of_launch_and_of_train_are_told_apart(tmp_path, monkeypatch):
+def test_flags_of_launch_and_of_train_are_distinguished(tmp_path, monkeypatch):
     program = tmp_path / "paceline"
     program.write_text('#!/bin/sh\necho "$@" >&2\nexit 3\n')
     program.chmod(0o755)

@@ -53,7 +53,7 @@ static bool read_flags(int argc, char **argv, plan *p)
     return seeds && p->jobs >= 1 && p->jobs <= JOBS_MOST;
 }
 
-/* What many histories were, in sum. */
+/* The sums over many histories. */
 typedef struct tally {
     long long failed, steps, kills, freezes, refused, server_kills, saves, cuts;
     unsigned long long slowest; /* a seed */

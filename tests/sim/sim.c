@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Only who goes round in circles takes longer.  With a slow server, a tenth of
+/* Only a job without progress takes longer.  With a slow server, a tenth of
  * all messages lost and a rollback, jobs took 598 s and did something all the
  * time. */
 #define LIMIT_NS INT64_C(1200000000000)
-/* Nobody waits longer: for all to join, then for one to come back... */
+/* No wait is longer: for all to join, then for a task to come back... */
 #define STILL_NS INT64_C(130000000000)
 /* ... but for one that is stuck, ten times its longest time without progress
  * (watch.c): one that was frozen, then cut off, while the clock jumped. */
@@ -51,7 +51,7 @@ void sim_trace(const sim *s, const char *format, ...)
 }
 
 /* Peers of a server: one for each life of a worker, a second one for its
- * hearts; then the other servers. */
+ * heartbeats; then the other servers. */
 static pl_peer peer_of(const sim_event *event)
 {
     if (event->from_ps)
@@ -96,7 +96,7 @@ static void send_from_ps(void *context, pl_peer to, const pl_frame *frame,
     sim_send(server->sim, event, frame, payload);
 }
 
-/* The supervisor kills who is declared lost and starts it anew. */
+/* The supervisor kills a worker that is declared lost and restarts it. */
 static void on_lost(void *context, bool is_server, int32_t index)
 {
     sim_server *server = context;
@@ -179,11 +179,11 @@ bool sim_server_runs(const sim_server *server)
            (server->core == NULL || !pl_ps_core_finished(server->core));
 }
 
-/* A server dies with its memory; a supervisor starts it again. */
+/* A server dies with its memory; a supervisor restarts it. */
 static void kill_server(sim *s, int32_t index)
 {
     sim_server *server = &s->server[index];
-    if (s->worker[0].ended || /* the job is over, nothing is started again */
+    if (s->worker[0].ended || /* the job is over, nothing is restarted */
         !sim_server_runs(server) ||
         (server->core != NULL && pl_ps_core_outcome(server->core) != PL_OK))
         return;
@@ -224,7 +224,8 @@ static pl_principal who_is(const sim_event *event)
 }
 
 /* As server.c does: before there is a core, a worker's JOIN makes it, another
- * task asks again, and whoever knew an earlier process is told of the new. */
+ * task repeats its request, and a task that knew an earlier process is notified
+ * of the new one. */
 static void hand_over(sim *s, sim_server *server, const sim_event *event)
 {
     pl_message message = {
@@ -249,7 +250,7 @@ static void hand_over(sim *s, sim_server *server, const sim_event *event)
     }
 }
 
-/* True: the message waits further, with its payload. */
+/* True: the message keeps waiting, with its payload. */
 static bool deliver(sim *s, const sim_event *event)
 {
     sim_trace(s,
@@ -368,7 +369,7 @@ static void handle_worker(sim *s, const sim_event *event)
     } else if (event->kind == SIM_STICK) {
         sim_stick(s, event->node);
     } else if (!w->alive || w->life != event->life) {
-        return; /* of a process that is no more */
+        return; /* of a process that has ended */
     } else if (event->kind == SIM_THAW) {
         sim_trace(s, "worker %d thaws", w->index);
         w->frozen = false;
@@ -397,7 +398,7 @@ static bool all_over(const sim *s)
     return true;
 }
 
-/* Every wait ends, and somebody does something else then. */
+/* Every wait ends, and some task does something else then. */
 static void watch_progress(sim *s)
 {
     uint64_t state = 0;

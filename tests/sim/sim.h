@@ -5,15 +5,15 @@
  * for seconds, also into groups and in one direction.  Each node has its own
  * clock, which drifts and jumps, forward and back, and may be slow; disks are
  * slow and fail.  Workers and servers are killed, also in the middle of a
- * checkpoint or a push, frozen, interrupted and started anew, on machines that
- * were booted meanwhile; workers get stuck, or are gone for good; and somebody
- * speaks under a false name.  The seed decides everything, so a run that fails
+ * checkpoint or a push, frozen, interrupted and restarted, on machines that
+ * were booted meanwhile; workers get stuck, or are gone for good; and strangers
+ * claim a false identity.  The seed decides everything, so a run that fails
  * fails again.
  *
  * At every event it is checked that
  *   - a server's parameters are the sum of whole gradients, each known by
- *     itself and applied once (sim_ledger.c); every worker is told what became
- *     of its own, and in async and ssp that is so on all servers;
+ *     itself and applied once (sim_ledger.c); every worker receives the outcome
+ *     of its own, and in async and ssp all servers agree on it;
  *   - in sync, each gradient is computed on the parameters of one step, the
  *     same on all servers, and each step is made of the same gradients there;
  *     with all workers they are exactly those of one process, to the end, the
@@ -24,7 +24,7 @@
  *   - a checkpoint has the same gradients on all servers, and is complete;
  *   - the data of a worker that is gone for good is read by the others, each
  *     part of it once;
- *   - the job ends, or says why.
+ *   - the job ends, or reports why.
  *
  * Parameters are dense or keyed.  Workers and evaluator are the real machine
  * (worker.h), the real course of a training (course.h) and the real heartbeat
@@ -41,7 +41,7 @@
 
 typedef struct pl_sim_result {
     bool good;         /* no invariant was broken */
-    bool ended_well;   /* the job did what it was to do, or says: */
+    bool ended_well;   /* the job did what it was to do, or failed with: */
     char why[512];     /* what broke, or why the job failed */
     char setting[256]; /* what the seed chose */
     int64_t steps;
@@ -54,8 +54,8 @@ typedef struct pl_sim_result {
 
 typedef struct pl_sim_opts {
     uint64_t seed;
-    bool verbose; /* tell what happens, on standard output */
-    bool by_hand; /* nobody kills who was declared lost: it may come back */
+    bool verbose; /* print what happens, on standard output */
+    bool by_hand; /* a worker declared lost is not killed: it may come back */
 } pl_sim_opts;
 
 /* Run one job.  PL_NOMEM is the only failure of the call itself. */

@@ -65,7 +65,7 @@ void sim_combine(const sim *s, int64_t n, int32_t count,
     const pl_kernels *kernels = pl_kernels_best();
     if (!s->keyed) {
         kernels->sum_parts(n, count, terms, sum);
-    } else { /* one key after the other, in the order of workers */
+    } else { /* key by key, in the order of workers */
         for (int64_t i = 0; i < n; i++) {
             sum[i] = terms[0][i];
             for (int32_t t = 1; t < count; t++)

@@ -45,8 +45,8 @@ bool sim_exact(const sim *s)
            s->on_loss != PL_ON_LOSS_CONTINUE;
 }
 
-/* The last step was made: who does not know yet may compute on a mixture, as
- * what it computes will be dropped. */
+/* The last step was made: a worker that does not know yet may compute on a
+ * mixture, as its gradient will be dropped. */
 static bool is_over(const sim *s)
 {
     pl_ps_core_view view = pl_ps_core_look(s->server[0].core, 0);
@@ -59,10 +59,10 @@ uint32_t sim_life_of(pl_ps_client_view view)
     return view.incarnation >> 16;
 }
 
-/* The present life of server 0 let this worker in.  What an earlier one said
- * may still arrive, and is of steps that this one never made; as nobody knows
- * the worker any more, what it computes from that is refused, and it joins
- * anew. */
+/* The present life of server 0 admitted this worker.  Messages of an earlier
+ * life may still arrive, and are of steps that this one never made; as the
+ * worker is unknown by then, what it computes from them is refused, and it
+ * joins again. */
 static bool is_member(const sim *s, pl_ps_client_view view)
 {
     return sim_life_of(view) == (uint32_t)s->server[0].life;
@@ -88,7 +88,7 @@ static void check_one_step(sim_worker *w, pl_ps_client_view view)
         return;
     for (int32_t j = 0; j < s->servers; j++) {
         const sim_server *server = &s->server[j];
-        /* One that is rolled back makes its steps anew. */
+        /* One that is rolled back makes its steps again. */
         if (server->core == NULL || !server->based ||
             server->generation != view.generation)
             continue;
@@ -111,9 +111,9 @@ void sim_check_compute(sim_worker *w)
     bool over = s->server[0].core != NULL && is_over(s);
     if (s->server[0].core != NULL && !over)
         check_one_step(w, view);
-    /* A server that has been told of the end answers a gradient without
-     * parameters, and a batch without values: what is here may be older.  The
-     * chief pulls them all before it tests. */
+    /* A server that knows of the end answers a gradient without parameters, and
+     * a batch without values: what is here may be older.  The chief pulls them
+     * all before it tests. */
     if (sim_exact(s) && !(over && (s->keyed || w->index > 0)) &&
         !same(w, 0, s->floats, s->truth[view.step]))
         sim_broken(
@@ -142,7 +142,7 @@ void sim_check_staleness(sim_worker *w)
         if (!other->alive || other->act != PL_ACT_STEP ||
             (other->doing != SIM_COMPUTING && other->doing != SIM_COMMITTING) ||
             other->paused || other->was_lost || other->was_stuck)
-            continue; /* it does not, or did not, hold others up */
+            continue; /* it does not, or did not, block others */
         if (pace > theirs + most)
             sim_broken(
                 s,
@@ -153,7 +153,7 @@ void sim_check_staleness(sim_worker *w)
     }
 }
 
-/* As many updates were made as were to be. */
+/* The requested number of updates was made. */
 static void check_counts(sim *s)
 {
     int64_t total = 0, step = pl_ps_core_look(s->server[0].core, 0).step;
@@ -161,7 +161,7 @@ static void check_counts(sim *s)
     for (int32_t w = 0; w < s->workers; w++) {
         int64_t own = pl_ps_core_look(s->server[0].core, w).applied_of_worker;
         total += own;
-        /* Who was lost for good is stood in for. */
+        /* Another worker reads the share of one that is lost for good. */
         if (!s->by_steps && whole && own != s->own_steps)
             sim_broken(s,
                        "share H1: share %d has %lld gradients, expected %lld",
@@ -175,9 +175,9 @@ static void check_counts(sim *s)
                    (long long)step, (long long)s->end_step);
 }
 
-/* What a worker was told must be what was done.  A life that ended in between
- * may have been told less, and who joined after a rollback was told less than
- * the checkpoint counts. */
+/* The outcomes that a worker received must be those on the servers.  A life
+ * that ended in between may have received fewer, and a worker that joined after
+ * a rollback received fewer than the checkpoint counts. */
 static void check_told_worker(sim *s, int32_t w, int64_t *dropped, bool *all)
 {
     const sim_worker *worker = &s->worker[w];
@@ -205,7 +205,7 @@ static void check_told(sim *s)
 {
     int64_t counted = pl_ps_core_look(s->server[0].core, 0).dropped;
     int64_t dropped = 0;
-    bool all = true; /* were told of every gradient */
+    bool all = true; /* received every outcome */
     if (s->mode != PL_PS_SYNC)
         return; /* the ledger knows more */
     for (int32_t w = 0; w < s->workers; w++)
@@ -235,10 +235,10 @@ static void check_servers(sim *s)
     }
 }
 
-/* Somebody went as it was interrupted, or when nobody was started again: a
+/* A task ended because of an interrupt, or when no task was restarted: a
  * worker, or a server that could not reach server 0 or that ended well.  A
- * failure is told to all servers that joined; so that one was told of the end
- * by a server 0 that died before it heard the goodbye. */
+ * failure is sent to all servers that joined; so that one got the end from a
+ * server 0 that died before it received the goodbye. */
 static bool somebody_left(const sim *s)
 {
     if (s->worker_left)
@@ -257,8 +257,8 @@ static bool somebody_left(const sim *s)
     return false;
 }
 
-/* A job that was interrupted may fail, as nobody starts again who is gone;
- * but only for these reasons. */
+/* A job that was interrupted may fail, as lost tasks are not restarted; but
+ * only for these reasons. */
 static bool excused(const sim *s, const char *why)
 {
     for (int32_t w = 0; w < s->workers; w++) {
@@ -298,8 +298,8 @@ static void check_saved(sim *s)
             s, "save K2: the last checkpoint is not what the job ended with");
 }
 
-/* The job is done by what the chief says, but server 0 knows nothing of it: it
- * was started anew while the reports were on their way to the chief. */
+/* The chief reports that the job is done, but server 0 does not know: it was
+ * restarted while the reports were on their way to the chief. */
 static bool is_left_over(const sim *s)
 {
     return s->worker[0].ended && s->has_final &&
@@ -345,7 +345,7 @@ void sim_check_end(sim *s)
     check_counts(s);
     sim_check_ledger(s);
     if (!s->has_final && s->interrupted)
-        return; /* nobody started it again */
+        return; /* it was not restarted */
     check_final(s, result->steps);
     check_told(s);
     check_servers(s);

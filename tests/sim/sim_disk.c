@@ -58,7 +58,8 @@ void sim_disk_damage(sim *s)
 }
 
 /* A checkpoint that counts is of one moment: each part has what it says.  (One
- * that was given up may still be begun by a server that hears of it late.) */
+ * that was given up may still be begun by a server that receives the request
+ * late.) */
 static void check_cut(sim *s, const sim_checkpoint *made)
 {
     const sim_set *sets[SIM_SERVERS] = { NULL };
@@ -167,7 +168,7 @@ static bool write_part(sim_server *server)
     sim *s = server->sim;
     sim_checkpoint *made = &s->disk.making;
     if (made->serial != server->serial)
-        return false; /* its folder made way for another */
+        return false; /* its folder was replaced by another */
     if (sim_draw(s, 1000) < s->disk.failing)
         return false;
     memcpy(made->params + server->first, server->image,

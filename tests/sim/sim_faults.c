@@ -120,7 +120,7 @@ void sim_choose(sim *s)
              s->stops_early ? ", stops early" : "");
 }
 
-/* Nobody waits in vain for a worker that does not come back. */
+/* No task waits in vain for a worker that does not come back. */
 static bool can_do_without(const sim *s)
 {
     return !s->by_hand || s->on_loss == PL_ON_LOSS_CONTINUE;
@@ -189,7 +189,7 @@ void sim_plan_faults(sim *s)
                });
     if (sim_draw(s, 8) != 0)
         return;
-    /* Ctrl-C reaches the servers one after the other, or only one. */
+    /* Ctrl-C reaches the servers in turn, or only one. */
     int64_t at = (int64_t)sim_draw(s, 4000) * MS_NS;
     int32_t only = (int32_t)sim_draw(s, 2 * (uint32_t)s->servers);
     for (int32_t j = 0; j < s->servers; j++)
@@ -210,7 +210,7 @@ void sim_freeze(sim *s, int32_t worker)
            (sim_event) { .kind = SIM_THAW, .node = worker, .life = w->life });
 }
 
-/* A server is stopped: it hears, says and does nothing for a while. */
+/* A server is stopped: it receives, sends and does nothing for a while. */
 void sim_freeze_server(sim *s, int32_t index)
 {
     sim_server *server = &s->server[index];
@@ -235,9 +235,9 @@ void sim_thaw_server(sim *s, int32_t index, int32_t life)
     server->slept_ns += s->now_ns - server->frozen_ns;
 }
 
-/* A worker computes for ever, as its heartbeats say: not in its first step,
- * before which they say that it waits.  The chief does not: without it nobody
- * goes on. */
+/* A worker computes forever, by its heartbeats: not in its first step, before
+ * which they report that it waits.  The chief does not: without it no worker
+ * continues. */
 void sim_stick(sim *s, int32_t worker)
 {
     sim_worker *w = &s->worker[worker];
@@ -256,8 +256,8 @@ void sim_interrupt(sim *s, int32_t server)
     s->server[server].interrupted = s->interrupted = true;
 }
 
-/* Whoever has other keys than it says, or none of this job's, is nobody:
- * it claims a worker's place, its life and its gradients. */
+/* A sender whose key is not that of the task it claims to be is a stranger: it
+ * claims a worker's place, its life and its gradients. */
 void sim_intrude(sim *s, int32_t index)
 {
     static const pl_frame_kind kinds[] = { PL_FRAME_JOIN, PL_FRAME_HEARTBEAT,

@@ -6,7 +6,7 @@
  * the change names the gradients, and is compared with their sum, exactly:
  * whole gradients (dense D1), each at most once (request R2), of this
  * generation (core P2), none that its worker was told was dropped (async I2).
- * When a worker is told that its gradient was applied, all servers have it
+ * When a worker learns that its gradient was applied, all servers have it
  * (async I3).  All parts of a checkpoint, and all servers at the end, have the
  * same set, with as many gradients of each share as is counted, each position
  * of it once (async I1, I4, share H2).
@@ -225,7 +225,7 @@ void sim_check_told(sim_worker *w)
     }
 }
 
-/* A worker was told what became of push `n`: by server 0, or, `all`, when all
+/* A worker received the outcome of push `n`: from server 0, or, `all`, when all
  * had answered. */
 static void note_told(sim_worker *w, int32_t n, bool dropped, bool all)
 {
@@ -236,7 +236,7 @@ static void note_told(sim_worker *w, int32_t n, bool dropped, bool all)
         sim_check_told(w);
 }
 
-/* Keyed parameters in async: a commit tells of the push before. */
+/* Keyed parameters in async: a commit has the outcome of the push before. */
 static void note_late(sim_worker *w, const pl_commit *commit)
 {
     if (w->open_push > 0 && !w->unsure)
@@ -257,7 +257,7 @@ void sim_note_commit(sim_worker *w)
                          .unsent = view.unsent };
     uint32_t life = sim_life_of(view.client);
     if (life != w->told_life || view.client.generation != w->told_generation)
-        w->applied = w->dropped = 0; /* what a lost server told is undone */
+        w->applied = w->dropped = 0; /* a lost server's outcomes are void */
     w->told_life = life;
     w->told_generation = view.client.generation;
     w->dropped += commit.dropped;
@@ -305,8 +305,8 @@ void sim_check_sets(sim *s, const sim_set *const *sets, const int64_t *counts,
     check_set(s, sets[0], counts, what);
 }
 
-/* The chief was gone when the job was interrupted, and nobody asked for the
- * final parameters: a server may still keep gradients that it was to apply
+/* The chief was gone when the job was interrupted, and the final parameters
+ * were not requested: a server may still keep gradients that it was to apply
  * after a save.  It has none that server 0 has not. */
 static void check_no_others(sim *s, const sim_set *const *sets)
 {

@@ -65,7 +65,7 @@ void sim_net_close(sim *s)
     free(s->queue);
 }
 
-/* Is the way between these two cut at the moment? */
+/* Is the link of these two cut at the moment? */
 static bool cut(const sim *s, const sim_event *event)
 {
     int32_t from = sim_node(s, event->from_ps, event->from);

@@ -29,7 +29,7 @@
 #define SIM_NODES     (SIM_TASKS + SIM_SERVERS)
 #define SIM_PUSHES    1024    /* of a worker, in all its lives */
 #define SIM_BATCHES   4       /* asked for and not used up */
-#define SIM_INTRUDER  2000000 /* a peer that is none */
+#define SIM_INTRUDER  2000000 /* an invalid peer */
 #define SIM_JOIN_MS   60000   /* --join-timeout, --rejoin-timeout */
 #define MS_NS         INT64_C(1000000)
 
@@ -48,8 +48,8 @@ typedef enum sim_event_kind {
     SIM_THAW_PS,
     SIM_STICK,     /* a worker lives on without getting anything done */
     SIM_INTERRUPT, /* a server, as by Ctrl-C */
-    SIM_STORED,    /* a server's disk has done something */
-    SIM_INTRUDE,   /* somebody speaks to a server under a false name */
+    SIM_STORED,    /* a server's disk has finished something */
+    SIM_INTRUDE,   /* a stranger claims a false identity */
 } sim_event_kind;
 
 /* Who a message is from or to: a server, or one life of a worker. */
@@ -89,8 +89,8 @@ typedef struct sim_batch {
 typedef struct sim_push {
     sim_batch batch;
     uint32_t generation;
-    int32_t life; /* of server 0: a new one may count generations anew */
-    bool applied, dropped; /* the worker was told so */
+    int32_t life; /* of server 0: a new one may restart its generations */
+    bool applied, dropped; /* the worker received this */
 } sim_push;
 
 /* A set of pushes: bit n of a worker is its push n, from 1. */
@@ -105,7 +105,7 @@ typedef struct sim_worker {
     int32_t life; /* counts its processes */
     bool alive, frozen, stuck;
     bool was_stuck; /* in any life */
-    bool gone;      /* for good: nobody starts it again */
+    bool gone;      /* for good: it is not restarted */
     bool ended;     /* it did all that it was to do */
     int32_t boots;
     int64_t booted_ns;
@@ -113,7 +113,7 @@ typedef struct sim_worker {
     pl_course course;
     pl_act act;
     sim_doing doing;
-    bool member; /* and so its heart beats: */
+    bool member; /* and its heartbeats: */
     pl_pulse pulse;
     pl_phase phase;
     int64_t told_step, progress;
@@ -125,20 +125,20 @@ typedef struct sim_worker {
     int32_t known; /* servers whose last parameters it has read */
     /* What it reads. */
     int64_t next_read;
-    sim_batch batch;                /* of the gradient at hand */
+    sim_batch batch;                /* of the current gradient */
     sim_batch batches[SIM_BATCHES]; /* keyed: those asked for */
     int64_t asked, taken;
     int64_t dealt_step; /* sync: where it last asked who shares the data */
-    bool skips;         /* what was asked for is not wanted */
+    bool skips;         /* the request is not wanted */
     /* sync: the position that a step's gradient was made from, plus 1; -1:
      * several, of several lives. */
     int64_t positions[SIM_STEPS + 1];
     uint32_t generation; /* of that */
     int32_t told;        /* dense, async: applied, as server 0 says; or 0 */
-    int32_t open_push; /* keyed, async: its outcome was not told; 0: none... */
-    bool unsure;       /* ... or will not be: a share was asked for since */
-    /* What it was told of its gradients, in all lives, by the present life of
-     * server 0 since the servers last rolled back. */
+    int32_t open_push;   /* keyed, async: its outcome is unknown; 0: none... */
+    bool unsure;         /* ... or will not be: a share was asked for since */
+    /* The outcomes of its gradients, in all lives, as received from the present
+     * life of server 0 since the servers last rolled back. */
     uint32_t told_life, told_generation;
     int64_t applied, dropped;
     sim_push pushes[SIM_PUSHES];
@@ -227,8 +227,8 @@ typedef struct sim {
     int32_t cuts;
     sim_clock clock[SIM_NODES];
 
-    bool interrupted; /* from now on nobody is started again */
-    bool worker_left; /* ... who was gone */
+    bool interrupted; /* from now on no task is restarted */
+    bool worker_left; /* ... that was gone */
     int64_t now_ns;
     uint64_t state;   /* of all workers, as one number... */
     int64_t moved_ns; /* ... and when it became that */
@@ -246,13 +246,13 @@ typedef struct sim {
         sim_checkpoint making;
         sim_checkpoint kept[SIM_KEPT]; /* newest first */
     } disk;
-    /* Who shares the data from a step on, as workers were told (D1). */
+    /* Which workers share the data from a step on, as sent to workers (D1). */
     struct {
-        uint32_t generation; /* 0: nobody asked */
+        uint32_t generation; /* 0: not requested */
         int32_t life;        /* of server 0 */
         pl_deal deal;
     } deals[SIM_STEPS + 1];
-    int32_t turns; /* times somebody joined anew */
+    int32_t turns; /* times a task joined again */
     bool has_final;
     float final[SIM_FLOATS]; /* what the chief ended with */
     /* What one process would compute: parameters before each step. */
@@ -288,11 +288,11 @@ void sim_check_end(sim *s);
 /* sim_ledger.c */
 /* Look what changed in a server's parameters: whole gradients, each once. */
 void sim_note(sim *s, sim_server *server);
-/* async: gradient `n` of a worker, which tells it from all others. */
+/* async: gradient `n` of a worker, which differs from all others. */
 void sim_stamp(const sim *s, int32_t worker, int32_t n, float *grad);
 /* A commit is done: what became of a push. */
 void sim_note_commit(sim_worker *w);
-/* All servers have answered: they have it, or have it not. */
+/* All servers have answered: all have it, or none. */
 void sim_check_told(sim_worker *w);
 /* These sets, one a server, are the same and have as many gradients of each
  * share as the counts say. */
@@ -344,7 +344,7 @@ void sim_gradient(const sim *s, int32_t worker, int64_t step, int64_t position,
 /* Combine gradients of a step as servers do. */
 void sim_combine(const sim *s, int64_t n, int32_t count,
                  const float *const *terms, float *sum);
-/* The gradient of the batch at hand, to w->grad. */
+/* The gradient of the current batch, to w->grad. */
 void sim_make_gradient(sim_worker *w);
 
 /* sim_worker.c */

@@ -1,9 +1,9 @@
 /* The clock, the network and the faults of a simulated ring.
  *
  * A connection is made by its client and numbered; messages keep their order on
- * it.  A message names the process it was sent by and to: what outlives either
- * is lost, as a connection is.  (A process that ends by itself lets its last
- * messages leave.) */
+ * it.  A message names the process it was sent by and to: a message that
+ * outlives either is lost, as a connection is.  (A process that ends by itself
+ * lets its last messages leave.) */
 #include "sim/sim_ring_priv.h"
 
 #include "base/mem.h"

@@ -13,7 +13,7 @@
  *       the ring was
  *   S2  all workers that make step s hold the same bits (sums R4)
  *   S3  a worker that joins gets the parameters of the chief's step
- *   S4  the job ends, or says why; without faults it ends well
+ *   S4  the job ends, or reports why; without faults it ends well
  *
  * Threads: one simulation, one thread. */
 #ifndef PL_TESTS_SIM_SIM_RING_H

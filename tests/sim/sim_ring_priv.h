@@ -99,7 +99,7 @@ extern const pl_ring_core_ops ring_net_ops;
 
 pl_status ring_node_start(ring_node *n) PL_MUST_CHECK;
 void ring_node_kill(ring_node *n);
-/* Go on if what it waits for has come. */
+/* Continue if what it waits for has come. */
 void ring_node_resume(ring_node *n);
 
 #endif

@@ -1,6 +1,6 @@
 /* A process of a simulated worker: joins, makes steps with gradients that can
  * be told apart, and ends, through pl_allreduce_sync; and the ledger that
- * checks what came of it.
+ * checks the result.
  *
  * It runs on a stack of its own.  Where the engine `ring` would sleep until the
  * core has what is waited for, it returns to the scheduler. */
@@ -19,7 +19,8 @@
 
 /* --- the ledger ------------------------------------------------------- */
 
-/* Whole numbers: sums are exact in any order.  The first float says who. */
+/* Whole numbers: sums are exact in any order.  The first float names the
+ * worker. */
 static float gradient_of(int32_t worker, int64_t step, int64_t i)
 {
     if (i == 0)
@@ -103,9 +104,9 @@ static void note_step(ring_node *n, int64_t step)
     record(n, step);
 }
 
-/* The chief may have made the update of a step and then heard that the
- * generation is over: the step is first seen when all join again.  Steps
- * beyond the chief's are void: they are made again. */
+/* The chief may have made the update of a step and then learned that the
+ * generation is over: the step is first seen when all join again.  Steps beyond
+ * the chief's are void: they are made again. */
 static void note_join(ring_node *n, int64_t step)
 {
     ring_sim *sim = n->sim;

@@ -19,7 +19,7 @@
 #define ROUND_MS     10
 #define TICK_ROUNDS  (PL_TICK_MS / ROUND_MS)
 #define HEARTBEAT_MS 1000
-#define RESTART      30 /* rounds until a lost worker is started again */
+#define RESTART      30 /* rounds until a lost worker is restarted */
 #define ROUNDS_MOST  1000000
 #define PER_SERVER   16 /* floats */
 #define PER_EPOCH    20
@@ -152,7 +152,7 @@ static void send_from_ps(void *context, pl_peer to, const pl_frame *frame,
     }
 }
 
-/* Whoever supervises starts a lost worker again. */
+/* The supervisor restarts a lost worker. */
 static void on_lost(void *context, bool is_server, int32_t index)
 {
     scale *s = ((server *)context)->scale;
@@ -354,7 +354,7 @@ static bool go_on_with_step(worker *w)
     return !pl_ps_worker_busy(w->machine) && go_on_with_step(w);
 }
 
-/* The wish of the act is done: is the act? */
+/* The act's wish is done: is the act? */
 static bool go_on(worker *w)
 {
     pl_ps_worker_view view = pl_ps_worker_look(w->machine);
@@ -383,7 +383,7 @@ static void begin_act(worker *w)
         pl_ps_worker_leave(w->machine, "{}");
 }
 
-/* One that was started again is turned away: the job is over. */
+/* A restarted one is refused: the job is over. */
 static bool came_late(worker *w)
 {
     scale *s = w->scale;

@@ -2,10 +2,10 @@
  * a step for server 0?
  *
  * The real cores and worker machines, as in sim.h, with many more of them and
- * a network that loses nothing.  A worker in fifty is killed and started again
- * once server 0 has declared it lost.  Messages are delivered in rounds, one
- * node after the other, so that the processor time of server 0's core can be
- * measured round by round.
+ * a network that loses nothing.  A worker in fifty is killed and restarted once
+ * server 0 has declared it lost.  Messages are delivered in rounds, node by
+ * node, so that the processor time of server 0's core can be measured round by
+ * round.
  *
  * Threads: one simulation, one thread. */
 #ifndef PL_TESTS_SIM_SIM_SCALE_H

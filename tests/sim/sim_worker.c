@@ -1,7 +1,7 @@
 /* The tasks of a simulated job: the real worker machine (worker.h), the real
  * course of a training (course.h) and the real heartbeat (pulse.h), fed from
- * the queue of events.  What is made up here is only what they are fed with:
- * how long computing takes, what a gradient is, what a test finds. */
+ * the queue of events.  Only their input is made up here: how long computing
+ * takes, what a gradient is, what a test finds. */
 #include "base/mem.h"
 #include "sim/sim_priv.h"
 
@@ -219,7 +219,7 @@ void sim_worker_start(sim *s, int32_t worker)
     pl_ps_worker_join(w->machine);
 }
 
-/* The process ends; a supervisor starts it again unless it was done. */
+/* The process ends; a supervisor restarts it unless it was done. */
 void sim_worker_end(sim_worker *w, const char *why)
 {
     sim *s = w->sim;
@@ -228,12 +228,13 @@ void sim_worker_end(sim_worker *w, const char *why)
     sim_trace(s, "worker %d ends: %s", w->index, why);
     w->alive = false;
     w->life++;
-    /* When the chief has ended well nobody is started again. */
+    /* When the chief has ended well no task is restarted. */
     const pl_ps_core *core = s->server[0].core;
     bool over = s->worker[0].ended || s->server[0].gave_up ||
                 (core != NULL && (pl_ps_core_finished(core) ||
                                   pl_ps_core_outcome(core) != PL_OK));
-    /* By hand nobody may start it again; its machine may have been booted. */
+    /* Without a supervisor it may not be restarted; its machine may have been
+     * booted. */
     w->gone = !w->ended && s->by_hand && w->index > 0 &&
               s->on_loss == PL_ON_LOSS_CONTINUE && sim_draw(s, 4) == 0;
     if (sim_draw(s, 4) == 0) {
@@ -336,7 +337,7 @@ static void place_values(sim_worker *w)
     w->batch = w->batches[(w->taken - 1) % SIM_BATCHES];
 }
 
-/* Workers that ask for one step are told of the same deal. */
+/* Workers that ask for one step receive the same deal. */
 static void check_deal(sim_worker *w, int64_t step)
 {
     sim *s = w->sim;
@@ -348,7 +349,7 @@ static void check_deal(sim_worker *w, int64_t step)
     if (core == NULL || pl_ps_core_look(core, 0).generation != generation ||
         pl_ps_core_look(core, 0).step > step ||
         pl_ps_core_look(core, 0).step < step - early)
-        return; /* the job went on without it */
+        return; /* the job continued without it */
     if (deal->step > step)
         sim_broken(
             s, "deal D4: worker %d is told of a deal of step %lld at step %lld",
@@ -365,7 +366,7 @@ static void check_deal(sim_worker *w, int64_t step)
 }
 
 /* Before the batch of `step` is read: who shares the data?  True: it is known;
- * else it is asked, `doing` this. */
+ * else it is requested, `doing` this. */
 static bool hear_deal(sim_worker *w, int64_t step, sim_doing doing)
 {
     if (w->doing == doing) {
@@ -484,9 +485,9 @@ static void note_joined(sim_worker *w)
                        .over = view.over };
     if (view.gone) {
         at.own = view.left_own;
-        w->was_lost = true; /* what is made again is made without it */
+        w->was_lost = true; /* steps made again are made without it */
     } else if (!w->sim->by_hand) {
-        /* From here on it holds the others up again.  Not so a chief that had
+        /* From here on it can block the others again.  Not so a chief that had
          * paused: others are ahead of it, and make the gradient they were
          * granted.  By hand others may come back while it pauses, and keep pace
          * with it. */
@@ -523,7 +524,7 @@ static void note_share(sim_worker *w)
     w->skips = true;
 }
 
-/* The machine has done what was asked of it: true, when the act is done. */
+/* The machine has done what was requested: true, when the act is done. */
 static bool go_on(sim_worker *w)
 {
     pl_ps_worker_view view = pl_ps_worker_look(w->machine);
@@ -594,7 +595,7 @@ static bool may_fail(pl_act act)
     return act == PL_ACT_JOIN || act == PL_ACT_SAVE || act == PL_ACT_SAVE_LAST;
 }
 
-/* An act failed: join again, go on, or end as a process that failed. */
+/* An act failed: join again, continue, or end as a process that failed. */
 static bool survive(sim_worker *w, pl_status status)
 {
     if (status == PL_ROLLED && w->index != SIM_EVALUATOR) {
@@ -735,7 +736,7 @@ static void send_heartbeat(sim_worker *w)
 void sim_worker_tick(sim_worker *w)
 {
     send_heartbeat(w);
-    if (w->stuck) { /* until somebody puts an end to it */
+    if (w->stuck) { /* until it is ended */
         const sim_server *first = &w->sim->server[0];
         if (first->gave_up ||
             (first->core != NULL && pl_ps_core_finished(first->core)))

@@ -54,7 +54,7 @@ static void path_of(const actor *a, const char *name, char path[512])
     snprintf(path, 512, "%s/%s", a->folder, name);
 }
 
-/* Until somebody writes. */
+/* Wait until the other end writes. */
 static void wait_fifo(const actor *a, const char *name)
 {
     char path[512], byte;

@@ -35,7 +35,7 @@ static inline int test_folder_remove(void **state)
 #define TEST_IN_FOLDER(test)                                                   \
     cmocka_unit_test_setup_teardown(test, test_folder_make, test_folder_remove)
 
-/* "folder/name" in a buffer that the 16th next call uses again. */
+/* "folder/name" in a buffer that is reused 16 calls later. */
 static inline const char *test_path(const char *folder, const char *name)
 {
     static char paths[16][512];

@@ -1,8 +1,8 @@
 /* hall.h - an engine for tests: several ranks in one process, on threads.
  *
  * Ranks meet in a hall.  A sum is made by the last rank that starts it, in the
- * order of ranks; it takes effect at once, so whoever reads or writes too
- * early is found out by the bits. */
+ * order of ranks; it takes effect at once, so a read or write that is too early
+ * shows in the bits. */
 #ifndef PL_TESTS_HALL_H
 #define PL_TESTS_HALL_H
 
@@ -32,10 +32,10 @@ typedef struct hall_rank {
 typedef struct hall {
     pl_mutex lock;
     pl_cond changed;
-    int32_t ranks, meeting; /* meeting: those who wait to join */
+    int32_t ranks, meeting; /* meeting: ranks that wait to join */
     int64_t floats, grain;
     uint64_t life; /* rises when all have met */
-    bool lost;     /* someone is: all must meet again */
+    bool lost;     /* a rank is lost: all must meet again */
     bool closed;
     char why[256];
     int32_t done; /* sums since all were quiet */
@@ -205,7 +205,7 @@ static inline pl_status hall_offer(pl_collective *c, const void *word,
     assert_true(bytes <= PL_COLLECTIVE_BYTES_MOST);
     pl_mutex_lock(&h->lock);
     pl_status status = hall_state(r);
-    /* The word before must have been heard by all: copies are kept apart. */
+    /* All ranks must have read the previous text: copies are kept apart. */
     pl_deadline deadline = pl_deadline_in_ms(pl_clock_real(), 20000);
     bool free = false;
     while (status == PL_OK && !free) {

@@ -1,6 +1,6 @@
 /* kernels.h - for tests of compute kernels: tables, numbers, guarded memory.
  *
- * Guarded memory ends where a page begins that nobody may touch, so a kernel
+ * Guarded memory ends where an inaccessible page begins, so a kernel
  * that reads or writes one element too many crashes in every build, and its
  * start is aligned to nothing but the element. */
 #ifndef PL_TESTS_KERNELS_H
@@ -93,7 +93,7 @@ static inline float *guard_copy(guard *g, const float *from, int64_t count)
     return memcpy(guard_floats(g, count), from, (size_t)count * sizeof *from);
 }
 
-/* Nobody wrote before the memory. */
+/* Nothing was written before the memory. */
 static inline void guard_check(const guard *g)
 {
     for (size_t i = 1; i <= GUARD_BYTES; i++)

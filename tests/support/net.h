@@ -38,7 +38,7 @@ static inline pl_endpoint *net_connect(const char *address)
     return client;
 }
 
-/* A message of `kind` whose sequence says which. */
+/* A message of `kind`, identified by its sequence. */
 static inline void net_send(pl_endpoint *e, pl_peer to, pl_frame_kind kind,
                             uint64_t sequence, const void *payload,
                             size_t bytes, bool lasting)

@@ -1,8 +1,8 @@
 /* ps.h - one parameter server's core for tests: frames in, frames out, and a
- * time that only moves when it is told to.
+ * clock that moves only when advanced.
  *
- * Peers: worker w speaks as PS_WORKER + w (its process of life l as
- * PS_WORKER + w + PS_LIFE * l), hearts come from PS_HEARTS + w. */
+ * Peers: worker w sends as PS_WORKER + w (its process of life l as
+ * PS_WORKER + w + PS_LIFE * l), heartbeats come from PS_HEARTS + w. */
 #ifndef PL_TESTS_PS_H
 #define PL_TESTS_PS_H
 
@@ -48,7 +48,7 @@ typedef struct ps_rig {
     uint64_t sequence[PS_MEMBERS];
     int32_t peer[PS_MEMBERS];
     int lost[PS_MEMBERS]; /* times the core called it lost */
-    int64_t peak_mb;      /* of memory, as this server tells it */
+    int64_t peak_mb;      /* of memory, as this server reports it */
     int test_every;       /* steps; the chief's tests decide, as it joins */
 } ps_rig;
 
@@ -125,8 +125,8 @@ static inline void ps_close(ps_rig *rig)
     assert_int_equal(0, pl_mem_live());
 }
 
-/* The payload lies in memory of exactly its size.  Who joins server 0 knows
- * of no generation yet, all others of the present one. */
+/* The payload lies in memory of exactly its size.  A task that joins server 0
+ * knows of no generation yet, all others know the present one. */
 static inline void ps_say(ps_rig *rig, pl_peer from, pl_frame frame,
                           const void *payload)
 {
@@ -229,7 +229,7 @@ static inline void ps_probe(ps_rig *rig, int32_t worker, pl_frame_kind kind,
            NULL);
 }
 
-/* `count` floats of the request at hand. */
+/* `count` floats of the current request. */
 static inline void ps_piece(ps_rig *rig, int32_t worker, pl_frame frame,
                             int64_t first, uint32_t count, const float *from)
 {
@@ -245,7 +245,7 @@ static inline void ps_done(ps_rig *rig, int32_t worker)
     assert_int_equal(PL_ACK_DONE, sent->frame.flags);
 }
 
-/* The chief goes on: all servers have parameters. */
+/* The chief continues: all servers have parameters. */
 static inline void ps_go(ps_rig *rig)
 {
     pl_frame frame = ps_request(rig, 0, PL_FRAME_SAVE);
@@ -334,8 +334,8 @@ static inline void ps_heart(ps_rig *rig, int32_t worker, int64_t step,
     ps_expect(rig, PS_HEARTS + worker, PL_FRAME_HEARTBEAT_ACK);
 }
 
-/* `ms` pass; the workers of the mask are heard of, waiting, and the beats
- * that answer them are of no interest. */
+/* `ms` pass; the workers of the mask send heartbeats, waiting, and the
+ * heartbeat acks are discarded. */
 static inline void ps_pass(ps_rig *rig, int64_t ms, unsigned alive)
 {
     for (int64_t at = 0; at < ms; at += 500) {

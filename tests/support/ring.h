@@ -2,7 +2,7 @@
  *
  * Messages keep their order on each connection; which connection moves next is
  * drawn by a seed.  Payloads are copied when they are delivered, as shared
- * memory would show them: who changes what it has sent is found out. */
+ * memory would show them: a change of what was sent is detected. */
 #ifndef PL_TESTS_RING_H
 #define PL_TESTS_RING_H
 
@@ -33,7 +33,7 @@ typedef struct ring_node {
     pl_ring_core *core; /* NULL: not running */
     float *memory, *encoded;
     int32_t next;
-    int32_t lost; /* whom it called lost; -1: nobody */
+    int32_t lost; /* the worker it declared lost; -1: none */
 } ring_node;
 
 struct ring_net {
@@ -45,11 +45,11 @@ struct ring_net {
     int queued;
     pl_frame_kind swallow; /* the next letter of this kind is lost... */
     bool swallows_all;     /* ... or all of them */
-    bool shared;           /* links say that they share memory */
+    bool shared;           /* links report that they share memory */
     const pl_codec *codec; /* NULL: plain */
     int64_t piece_bytes;   /* of pieces that were sent... */
     int64_t piece_floats;  /* ... and what they stand for */
-    int64_t hub_bytes;     /* sent to the chief and by it, but for the ring */
+    int64_t hub_bytes; /* sent to the chief and by it, except for the ring */
     uint32_t lives;
 };
 
@@ -242,7 +242,7 @@ static inline void ring_deliver_any(ring_net *net)
     ring_deliver(net, first);
 }
 
-/* Deliver all there is, and what follows from it. */
+/* Deliver all messages, and those that follow from them. */
 static inline void ring_settle(ring_net *net)
 {
     while (net->queued > 0)

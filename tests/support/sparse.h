@@ -7,7 +7,7 @@
 #include "data/sparse/set.h"
 #include "support/unit.h"
 
-/* Append a batch to `text` as "1 3:1 5:0.5|0|...", a '|' behind each row. */
+/* Append a batch to `text` as "1 3:1 5:0.5|0|...", a '|' after each row. */
 static inline void sparse_text(const pl_batch *batch, char *text, size_t room)
 {
     size_t used = strlen(text);

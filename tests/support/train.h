@@ -117,7 +117,7 @@ static inline void rig_init(rig *r, const rig_opts *opts)
                                       }));
 }
 
-/* What a loop over it needs; a batch and an end are to be added. */
+/* The options of a loop over it, but for a batch and an end. */
 static inline pl_loop_opts rig_loop(const rig *r)
 {
     return (pl_loop_opts) {

@@ -34,7 +34,7 @@
     } while (0)
 
 /* Fail the 1st allocation, then the 2nd, ... until `make` gets through; each
- * time it must say PL_NOMEM and leave nothing behind.  `make` is an
+ * time it must return PL_NOMEM and leave nothing behind.  `make` is an
  * expression of type pl_status, `drop` frees what a success made. */
 #define assert_survives_failed_allocations(make, drop)                         \
     do {                                                                       \

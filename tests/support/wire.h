@@ -1,4 +1,4 @@
-/* wire.h - a peer that is not ours: raw sockets that say what a test wants. */
+/* wire.h - a peer that is not ours: raw sockets that send what a test wants. */
 #ifndef PL_TESTS_WIRE_H
 #define PL_TESTS_WIRE_H
 
@@ -54,7 +54,7 @@ static inline bool wire_read(pl_endpoint *server, int fd, void *out,
     return true;
 }
 
-/* Shake hands as `config` says; the result at this end. */
+/* Shake hands by `config`; the result at this end. */
 static inline pl_handshake_result wire_shake(pl_endpoint *server, int fd,
                                              const pl_handshake_config *config,
                                              pl_handshake *handshake)

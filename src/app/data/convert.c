@@ -1,6 +1,6 @@
-/* Convert sparse examples from one file format to another (dense ones are
- * dense.c's): when the target is
- * opened, which ids are renumbered, and what is printed about it. */
+/* Convert sparse examples from one file format to another (dense.c converts
+ * dense ones): when the target is opened, which ids are renumbered, and what is
+ * printed about it. */
 #include "app/data/dense.h"
 #include "app/data/renumber.h"
 #include "app/view/output.h"
@@ -26,7 +26,7 @@ static bool is_cache(const char *target)
     return strncmp(target, "cache:", 6) == 0;
 }
 
-/* When the source is open and has told how its ids are numbered. */
+/* After the source has been opened and the numbering of its ids is known. */
 static pl_status open_writer(conversion *c)
 {
     if (c->pass.numbering != 0 && c->renumber != NULL)
@@ -44,7 +44,7 @@ static pl_status open_writer(conversion *c)
     return pl_sparse_writer_new(&c->writer, c->target, &c->opts);
 }
 
-/* FORMAT:FILE as it was given, with the path of the output. */
+/* FORMAT:FILE as given, with the path of the output. */
 static pl_status name_target(conversion *c, const char *given)
 {
     PL_TRY(pl_sparse_writer_check(given));

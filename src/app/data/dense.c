@@ -1,6 +1,6 @@
-/* dense.c - converts dense examples, and counts them: how many of each class,
- * or which numbers as labels, and which values there are, over all and, of
- * tables, by column. */
+/* dense.c - converts dense examples, and computes statistics of them: the
+ * examples of each class or the numeric labels, and the values in total and,
+ * for tables, by column. */
 #include "app/data/dense.h"
 
 #include "app/view/output.h"
@@ -44,10 +44,10 @@ typedef struct values {
 typedef struct stats {
     const pl_dataset *set;
     values all;
-    values *columns; /* NULL: too many, or no table */
+    values *columns; /* NULL: too many, or not a table */
     int64_t column_count;
-    int64_t *classes; /* examples of each; NULL: no labels, or numbers */
-    values *labels;   /* of each number of a label; NULL: none */
+    int64_t *classes; /* examples of each; NULL: no labels, or numeric ones */
+    values *labels;   /* of each number of a numeric label; NULL: none */
 } stats;
 
 static void add_value(values *v, double value)
@@ -140,7 +140,7 @@ static void print_classes(const stats *s, const pl_encoding *encoding)
 {
     for (int32_t c = 0; c < s->set->classes; c++) {
         const char *name = pl_encoding_class(encoding, c);
-        char text[1024]; /* a folder's name, or a file has it */
+        char text[1024]; /* from a file or a folder's name */
         printf("  class %-5d %lld (%.2f %%)%s%s\n", c, (long long)s->classes[c],
                100 * (double)s->classes[c] / (double)s->set->count,
                name != NULL ? "  " : "",
@@ -186,7 +186,7 @@ static pl_status fill_values(pl_json *json, const values *v)
     return pl_json_set_int(json, "missing", v->missing);
 }
 
-/* A member that is a list. */
+/* A member that is an array. */
 static pl_status new_list(pl_json *json, const char *key, pl_json **out)
 {
     PL_TRY(pl_json_new_array(out));

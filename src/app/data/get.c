@@ -1,9 +1,9 @@
-/* Design.  A file that is being got is .NAME.part: it appears under its name
- * only once its digest is right, so a file that is there can be used.  One
- * process at a time works in a folder (it holds a lock on it, which goes with
- * the process); the others wait, and then find the files.  What broke off is
- * resumed, by the same process after a pause or by the next command; what has
- * the wrong digest is thrown away.  Mirrors are tried in turn. */
+/* Design.  A file is downloaded as .NAME.part and gets its own name only once
+ * its digest is right, so any file with that name can be used.  One process at
+ * a time works in a folder: it holds a lock on it, which ends with the process;
+ * the others wait and then find the files.  A broken download is resumed, by
+ * the same process after a pause or by the next command; a file with a wrong
+ * digest is discarded.  Mirrors are tried in turn. */
 #include "app/data/get.h"
 
 #include "app/train/interrupt.h"
@@ -24,11 +24,11 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#define TRIES         5   /* of one file */
-#define FIRST_WAIT_MS 250 /* before the second, then twice that, ... */
+#define TRIES         5   /* for one file */
+#define FIRST_WAIT_MS 250 /* before the second try; then doubled */
 #define LOCK_POLL_MS  100
 #define REDRAW_NS     ((int64_t)200 * 1000000)
-#define PACK_ROOM     4096 /* a packed file is no longer than that beyond */
+#define PACK_ROOM     4096 /* bytes by which a packed file may be larger */
 
 static const char *const mirrors[] = {
     "https://storage.googleapis.com/cvdf-datasets/mnist",
@@ -42,7 +42,7 @@ typedef struct getter {
     pl_deadline deadline;
     const atomic_bool *interrupt;
     int lock;
-    /* Of the file that is being got. */
+    /* Of the file being downloaded. */
     const pl_mnist_file *file;
     bool terminal;
     int64_t shown_ns;
@@ -70,7 +70,7 @@ static void clear_line(getter *g)
     g->shown_ns = 0;
 }
 
-/* Wait, unless there is a reason to end. */
+/* Wait, unless interrupted or timed out. */
 static pl_status pause_for(const getter *g, int64_t ms)
 {
     pl_deadline end = pl_deadline_in_ms(pl_clock_real(), ms);
@@ -132,7 +132,7 @@ static pl_status get_once(getter *g, const char *from, const char *part)
             status = pl_context(status, "%s", url);
     }
     pl_mem_free(url);
-    if (status == PL_FORMAT) { /* the wrong bytes: nothing to resume */
+    if (status == PL_FORMAT) { /* wrong contents: do not resume */
         pl_error wrong;
         pl_error_save(&wrong, status);
         PL_TRY(pl_file_remove_all(part));
@@ -141,13 +141,13 @@ static pl_status get_once(getter *g, const char *from, const char *part)
     return status;
 }
 
-/* True when the same or another mirror may still give the file. */
+/* True when another try, perhaps at another mirror, may succeed. */
 static bool may_try(pl_status status)
 {
     return status == PL_AGAIN || status == PL_NOTFOUND || status == PL_FORMAT;
 }
 
-/* There is one at least. */
+/* There is at least one. */
 static size_t mirror_count(const getter *g)
 {
     size_t count = 1;
@@ -176,13 +176,13 @@ static pl_status get_file(getter *g, const char *part)
         if (!g->opts->quiet)
             pl_log(PL_LOG_WARN, "%s; trying again", pl_error_message());
         if (refused > 0)
-            continue; /* another mirror, at once */
+            continue; /* try another mirror immediately */
         PL_TRY(pause_for(g, wait_ms));
         wait_ms *= 2;
     }
 }
 
-/* Get one file, unless it is there. */
+/* Get one file, unless it already exists. */
 static pl_status provide(getter *g)
 {
     char *path = NULL, *part = NULL;

@@ -14,10 +14,10 @@
 #define REDRAW_NS ((int64_t)200 * 1000000)
 #define PLAIN_NS  ((int64_t)5000 * 1000000)
 
-/* What is shown on the way. */
+/* The state of the progress line. */
 typedef struct meter {
     const pl_data_pass *pass;
-    int64_t count; /* examples to come; -1: not known */
+    int64_t count; /* examples expected; -1: not known */
     int64_t begin_ns, shown_ns;
     bool terminal;
 } meter;

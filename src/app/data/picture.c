@@ -1,6 +1,6 @@
 /* picture.c - puts examples side by side: ten of each of the first classes, or
- * the first hundred.  Bytes are shown as they are, floats from the least to
- * the largest of those that are shown. */
+ * the first hundred.  Bytes are shown unchanged, floats scaled from the
+ * smallest to the largest value shown. */
 #include "app/data/dense.h"
 #include "base/file/file.h"
 #include "base/mem.h"
@@ -12,12 +12,12 @@
 #define ACROSS  10
 #define DOWN    10
 #define GAP     2
-#define GROUND  128 /* between the images */
+#define GROUND  128 /* gray between the images */
 #define NOTHING (-1)
 
 typedef struct sheet {
     const pl_dataset *set;
-    int64_t rows[DOWN * ACROSS]; /* example of each place, or NOTHING */
+    int64_t rows[DOWN * ACROSS]; /* example at each place, or NOTHING */
     int64_t height, width, planes;
     double least, most;
 } sheet;

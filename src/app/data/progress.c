@@ -1,5 +1,5 @@
-/* progress.c - one line of progress for a source that is read; a reader of a
- * file gets the last one only. */
+/* progress.c - one line of progress while a source is read; only the last one
+ * when the output is not a terminal. */
 #include "app/data/progress.h"
 
 #include "base/text/console.h"

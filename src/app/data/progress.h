@@ -1,4 +1,4 @@
-/* progress.h - what a data source says while it does something long.
+/* progress.h - the progress of long operations of a data source.
  *
  * Threads: one. */
 #ifndef PL_APP_DATA_PROGRESS_H

@@ -11,7 +11,7 @@ static pl_status count_batch(void *context, const pl_batch *batch)
     return pl_numbering_count(context, batch);
 }
 
-/* One pass over the source, to count. */
+/* A first pass over the source, which counts ids. */
 static pl_status make(pl_numbering *numbering, const char *source,
                       const pl_source_opts *opts, bool quiet)
 {
@@ -59,7 +59,7 @@ void pl_renumber_close(pl_renumber *renumber)
     *renumber = (pl_renumber) { .left_out = 0 };
 }
 
-/* Append the non-zeros of a row that have a number. */
+/* Append the non-zeros of a row whose ids have a number. */
 static void put_row(pl_renumber *renumber, const pl_batch *batch, int64_t row)
 {
     pl_sparse_rows *rows = &renumber->rows;

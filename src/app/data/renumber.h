@@ -14,14 +14,14 @@ typedef struct pl_renumber {
     int64_t left_out;    /* non-zeros whose id has no number */
 } pl_renumber;
 
-/* Read the numbering from `path`, or, where there is no such file, make it
- * from all examples of the source and write it there. */
+/* Read the numbering from `path`.  If the file does not exist, compute it from
+ * all examples of the source and write it there. */
 pl_status pl_renumber_init(pl_renumber *renumber, const char *path,
                            const char *source, const pl_source_opts *opts,
                            bool quiet) PL_MUST_CHECK;
 void pl_renumber_close(pl_renumber *renumber); /* a zeroed one is fine */
 
-/* The same batch with its new ids; valid until the next. */
+/* The same batch with its new ids; valid until the next call. */
 pl_status pl_renumber_batch(pl_renumber *renumber, const pl_batch *batch,
                             pl_batch *out) PL_MUST_CHECK;
 

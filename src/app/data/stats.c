@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define TOP        10
-#define MOST_TABLE ((uint64_t)1 << 28) /* ids counted one by one */
+#define MOST_TABLE ((uint64_t)1 << 28) /* ids with a counter each */
 
 typedef struct top {
     uint64_t id;
@@ -20,9 +20,9 @@ typedef struct stats {
     int64_t least_row, most_row;
     uint64_t largest;
     float least_value, most_value;
-    uint32_t *counts; /* of each id, as far as there is a table */
+    uint32_t *counts; /* of each id that has a counter */
     uint64_t room;
-    bool beyond; /* some ids are not in it */
+    bool beyond; /* some ids have no counter */
     top top[TOP];
     int tops;
 } stats;
@@ -82,7 +82,7 @@ static pl_status count_batch(void *context, const pl_batch *batch)
     return PL_OK;
 }
 
-/* The most frequent ids, the most frequent one first. */
+/* The most frequent ids, in descending order. */
 static void find_top(stats *s)
 {
     for (uint64_t id = 0; id < s->room; id++) {

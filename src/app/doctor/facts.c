@@ -1,5 +1,5 @@
-/* facts.c - what one host knows about itself: version, cores, memory, free
- * space, limits, keys, and the tasks that run there. */
+/* facts.c - collects the facts of this host: version, cores, memory, free
+ * space, limits, keys, and running tasks. */
 #include "app/doctor/doctor.h"
 #include "base/clock.h"
 #include "base/file/file.h"
@@ -22,7 +22,7 @@
 #define LEFT_MOST  16 /* processes that are listed */
 
 /* The beginning of a small file; "" when it cannot be read.  The NULs of a
- * command line become blanks. */
+ * command line become spaces. */
 static void read_some(const char *path, char *text, size_t room)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -43,7 +43,7 @@ static int64_t free_bytes(const char *folder)
                : -1;
 }
 
-/* "always [madvise] never" is "madvise". */
+/* The "madvise" of "always [madvise] never". */
 static void chosen(const char *text, char *out, size_t room)
 {
     const char *open = strchr(text, '[');
@@ -59,7 +59,7 @@ static const pl_field task_rows[] = {
 };
 static const pl_fields task_fields = PL_FIELDS(pl_doctor_task, task_rows);
 
-/* A host with another version may lack some. */
+/* A host with another version may lack some of these. */
 #define MAYBE .when = PL_WHEN_KNOWN, .or_null = true
 #define BYTES MAYBE, .least = -1, .most = INT64_MAX
 
@@ -93,7 +93,7 @@ static bool is_task(const char *command)
             strstr(command, " train ") != NULL);
 }
 
-/* The processes of jobs on this host. */
+/* The processes of jobs that run on this host. */
 static pl_status add_task(pl_facts *facts, const char *pid)
 {
     char path[64], command[TEXT_BYTES];
@@ -123,7 +123,7 @@ static pl_status add_tasks(pl_facts *facts)
     return status;
 }
 
-/* What is wrong with the key file that tasks here would use; NULL: nothing. */
+/* The problem with the key file that tasks here would use; NULL: none. */
 static const char *find_problem(const char *file)
 {
     pl_secret secret;

@@ -1,4 +1,4 @@
-/* hosts.c - asks every host for its facts and clock, then measures latency and
+/* hosts.c - requests facts and clock of every host, then measures latency and
  * bandwidth between pairs of hosts. */
 #include "app/doctor/doctor.h"
 #include "app/train/interrupt.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define ASK_MS 30000
-#define CLOCKS 5 /* questions for the time */
+#define CLOCKS 5 /* requests for the time */
 
 typedef struct patients {
     pl_diagnosis *d;
@@ -26,7 +26,7 @@ static const char *name_of(const patients *p, int32_t host)
     return p->hosts->list.name[host];
 }
 
-/* Ask one host a question without parameters, and wait. */
+/* Send one host a request without parameters, and wait. */
 static pl_status ask(patients *p, int32_t host, const char *kind,
                      const pl_json **answer)
 {
@@ -37,7 +37,7 @@ static pl_status ask(patients *p, int32_t host, const char *kind,
     return pl_hosts_answer(&p->hosts->hosts, host, answer);
 }
 
-/* The answer with the shortest round trip is the most exact. */
+/* The reply with the shortest round trip is the most accurate. */
 static pl_status look_at_clock(patients *p, int32_t host)
 {
     double best_ms = 1e30, offset_ms = 0;
@@ -67,9 +67,9 @@ static pl_status look_at_facts(patients *p)
     return PL_OK;
 }
 
-/* --- the ways --------------------------------------------------------- */
+/* --- the links ------------------------------------------------------- */
 
-/* A port of the cluster on this host, or 0: any. */
+/* The port of a task of the cluster on this host; 0: any port. */
 static int32_t port_of_cluster(const patients *p, int32_t host)
 {
     const pl_cluster *c = &p->hosts->cluster;
@@ -154,7 +154,7 @@ static pl_status keep_way(patients *p, int32_t from, int32_t to,
     return pl_doctor_judge_way(p->d, &way);
 }
 
-/* One after the other: they would disturb each other. */
+/* Links are measured one at a time, as they would disturb each other. */
 static pl_status measure(patients *p, int32_t from, int32_t to)
 {
     pl_json *question;

@@ -1,5 +1,5 @@
 /* judge.c - turns facts into findings: what would fail, what would be slow, and
- * what to do about it. */
+ * the advice. */
 #include "app/doctor/doctor.h"
 #include "app/train/memory.h"
 #include "base/mem.h"
@@ -12,7 +12,7 @@
 #define DISK_LEAST   ((int64_t)1 << 30)
 #define SHM_LEAST    ((int64_t)64 << 20)
 #define FILES_LEAST  1024
-#define CLOCK_MS     1000 /* logs and records of hosts differ by that */
+#define CLOCK_MS     1000 /* a larger offset mixes up logs */
 #define SLOW_BYTES   (100e6 / 8 * 0.8)
 #define FAR_US       10000
 #define FOUND_BYTES  160
@@ -41,7 +41,7 @@ static const pl_field way_rows[] = {
 };
 static const pl_fields way_fields = PL_FIELDS(pl_way, way_rows);
 
-#define MOST 1000000 /* lines, ways */
+#define MOST 1000000 /* lines, links */
 
 static const pl_field diagnosis_rows[] = {
     { "ok", PL_FIELD_BOOL(pl_diagnosis, ok) },

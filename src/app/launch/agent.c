@@ -1,5 +1,5 @@
 /* agent.c - the agent's commands on a host: checks a job's command line before
- * it starts, listens and measures for `doctor`, and runs tasks. */
+ * the job starts, listens and measures for `doctor`, and runs tasks. */
 #include "job/hosts/agent.h"
 #include "app/doctor/doctor.h"
 #include "app/launch/launch.h"
@@ -20,15 +20,15 @@
 #define FIRST_FLAG      3 /* of "paceline train MODEL ..." */
 #define MEASURE_MS_MOST 60000
 
-/* What the answers need. */
+/* State for the replies. */
 typedef struct agent {
     const pl_app *app;
-    pl_probe *probe; /* that others measure the way to; NULL: none */
+    pl_probe *probe; /* with which other hosts measure the link; NULL: none */
 } agent;
 
 /* --- try: could the tasks work here? ---------------------------------- */
 
-/* Open data and model as a task would. */
+/* Open data and model as a task does. */
 static pl_status open_job(pl_options *options, const pl_json *question)
 {
     pl_part part;
@@ -82,7 +82,7 @@ static pl_status try_argv(const pl_app *app, const pl_json *question)
     if (count > 1 &&
         pl_json_as_text(pl_json_at(list, 1), "word", &command) == PL_OK &&
         strcmp(command, "matmul") == 0)
-        return PL_OK; /* it reads no data; its worker checks the memory */
+        return PL_OK; /* matmul reads no data; its workers check the memory */
     if (count < FIRST_FLAG)
         return PL_FAIL(PL_PEER, "a command of %zu arguments", count);
     PL_TRY(PL_NEW(words, count + 1));
@@ -152,7 +152,7 @@ static pl_status answer(void *context, const pl_json *question, pl_json *reply)
     return PL_FAIL(PL_UNSUPPORTED, "unknown message \"%.40s\"", kind);
 }
 
-/* Nothing else may read from or write to the launcher. */
+/* Keep other code from reading from or writing to the launcher's connection. */
 static pl_status take_standard_files(int *in, int *out)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -165,7 +165,7 @@ static pl_status take_standard_files(int *in, int *out)
     return PL_OK;
 }
 
-/* ~/.cache; NULL: there is no home. */
+/* ~/.cache; NULL: no home directory. */
 static pl_status find_cache(char **out)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -184,7 +184,7 @@ pl_status pl_launch_agent(const pl_app *app)
         return PL_FAIL(PL_USAGE, "--agent is started by launch on the hosts; "
                                  "give --hosts instead");
     PL_TRY(take_standard_files(&opts.in, &opts.out));
-    signal(SIGINT, SIG_IGN); /* the end of the input ends it */
+    signal(SIGINT, SIG_IGN); /* the end of its input ends the agent */
     signal(SIGHUP, SIG_IGN);
     PL_TRY(find_cache(&cache));
     opts.cache = cache;

@@ -1,5 +1,5 @@
-/* copy.c - sends a file to all hosts at once and reports on which of them that
- * failed; the program is such a file. */
+/* copy.c - sends a file, such as the program, to all hosts at once and reports
+ * the hosts where that failed. */
 #include "app/launch/launch.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -18,14 +18,14 @@
 #define LOOK_MS    20
 #define PATH_BYTES 1024
 
-/* Appears under its name complete or not at all; prints where it is. */
+/* The file appears under its name complete or not at all; prints its path. */
 #define SCRIPT                                                                 \
     "umask 077 && d=${XDG_CACHE_HOME:-$HOME/.cache}/paceline/bin && "          \
     "mkdir -p \"$d\" && cat > \"$d/.paceline.$$\" && "                         \
     "chmod 700 \"$d/.paceline.$$\" && "                                        \
     "mv \"$d/.paceline.$$\" \"$d/paceline\" && echo \"$d/paceline\""
 
-/* A copy on its way. */
+/* A copy in progress. */
 typedef struct copy {
     pid_t pid; /* 0: it has ended */
     int ended;
@@ -68,7 +68,7 @@ static pl_status start_copy(copy *c, const pl_launch_file *file,
     return status;
 }
 
-/* The last line of what it wrote; it has ended. */
+/* The last line of its output, after it has ended. */
 static void read_line(int fd, char *text)
 {
     ssize_t got = fd >= 0 ? read(fd, text, PATH_BYTES - 1) : 0;

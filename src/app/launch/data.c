@@ -1,5 +1,5 @@
 /* data.c - sends the files of --data to the hosts: decides which files a source
- * has, and leaves those alone that a host has with the same checksum.  A file
+ * has, and skips files that a host already has with the same checksum.  A file
  * appears under its name complete or not at all. */
 #include "app/launch/launch.h"
 #include "base/file/file.h"
@@ -85,7 +85,7 @@ static pl_status send_to_all(sending *s, const char *path, const pl_map *map)
     return status;
 }
 
-/* Flags name the path that it has here, so it goes to the same one. */
+/* Flags name the path on this host, so the copy gets the same path. */
 static pl_status send_file(sending *s, const char *path)
 {
     char folder[PATH_MAX], *whole = NULL;
@@ -106,7 +106,7 @@ static pl_status send_file(sending *s, const char *path)
     return status;
 }
 
-/* The files of a data set in a folder have names of their own. */
+/* The files of a data set in a folder have fixed names. */
 static pl_status send_folder(sending *s, const char *folder)
 {
     char **names, *path;
@@ -142,7 +142,7 @@ static pl_status send_pattern(sending *s, const char *pattern)
     return status;
 }
 
-/* Without a colon it is generated. */
+/* A source without a colon is generated. */
 static pl_status send_source(sending *s, const char *source)
 {
     const char *colon = source != NULL ? strchr(source, ':') : NULL;

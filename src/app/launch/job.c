@@ -1,5 +1,5 @@
-/* job.c - `launch`: finds the hosts, connects to their agents, deals the tasks
- * out and runs the job to its end. */
+/* job.c - `launch`: finds the hosts, connects to their agents, assigns the
+ * tasks and runs the job to its end. */
 #include "app/launch/launch.h"
 #include "app/launch/train_mpirun.h"
 #include "app/options/command_line.h"
@@ -23,7 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Words that the command of a task may have more than the user gave. */
+/* The most words that the command of a task has beyond the user's. */
 #define EXTRA 8
 
 /* A job on many hosts. */
@@ -34,7 +34,7 @@ typedef struct job {
     pl_part part;
     pl_launch_hosts hosts;
     const atomic_bool *interrupt;
-    char **argv; /* of a task; all words its own */
+    char **argv; /* of a task; it owns all words */
     size_t words;
     char *run, *logs;
     char folder[PATH_MAX];
@@ -154,10 +154,10 @@ static pl_status make_command(job *j, int argc, char **argv)
     return PL_OK;
 }
 
-/* --- what the user wants ---------------------------------------------- */
+/* --- the user's command ----------------------------------------------- */
 
-/* Read the command as `train` itself would on one machine: what is wrong with
- * it is said before anything starts. */
+/* Read the command as `train` itself does on one machine: errors in it are
+ * reported before anything starts. */
 static pl_status read_options(job *j, int argc, char **argv)
 {
     const pl_train_options *train = &j->options.train;
@@ -170,7 +170,7 @@ static pl_status read_options(job *j, int argc, char **argv)
     return PL_OK;
 }
 
-/* The tasks: of --cluster, or as many as the command says, by default a
+/* The tasks: those of --cluster, or as many as the command has, by default a
  * worker for each host. */
 static pl_status count_tasks(job *j)
 {
@@ -188,7 +188,7 @@ static pl_status count_tasks(job *j)
     } else if (train->workers == 0) {
         train->workers = j->hosts.list.count;
     }
-    if (train->engine < 0) /* as for tasks that are started by hand */
+    if (train->engine < 0) /* as for tasks started by hand */
         train->engine = PL_TRAIN_ENGINE_RING;
     PL_TRY(pl_part_init(&j->part, &j->options, NULL));
     return pl_options_resolve(&j->options);
@@ -199,7 +199,7 @@ static pl_status open_run(job *j)
     pl_run_folder folder;
     PL_TRY(pl_run_folder_init(&folder, &j->options, NULL));
     pl_status status = pl_mem_copy_text(&j->run, folder.path);
-    pl_run_folder_close(&folder); /* the chief takes it from here */
+    pl_run_folder_close(&folder); /* the chief locks it from here on */
     PL_TRY(status);
     PL_TRY(pl_file_join(&j->logs, j->run, "log"));
     return pl_file_make_folder(j->logs);
@@ -225,7 +225,7 @@ void pl_launch_print(const pl_job_task *task, bool error, const char *line,
 {
     pl_buffer quoted = { 0 };
     bool ours = !error && task->worker == 0;
-    /* A file or pipe gets the chief's bytes as they are. */
+    /* The chief's output goes to a file or pipe unchanged. */
     if (ours && !isatty(STDOUT_FILENO))
         pl_buffer_text(&quoted, line);
     else
@@ -285,7 +285,7 @@ pl_status pl_launch_secret_file(const pl_launch_hosts *hosts,
     return status;
 }
 
-/* Beside the records of the run. */
+/* In the folder of the run's records. */
 static pl_status write_secret(const job *j, const pl_secret *secret, char **out)
 {
     char *folder;
@@ -298,7 +298,7 @@ static pl_status write_secret(const job *j, const pl_secret *secret, char **out)
     return status;
 }
 
-/* By agents, which start each task. */
+/* With agents, which start each task. */
 static pl_status run_by_agents(job *j)
 {
     pl_secret secret;
@@ -329,7 +329,7 @@ static pl_status run_by_agents(job *j)
     return status;
 }
 
-/* By mpirun, which gets to the hosts by itself. */
+/* With mpirun, which reaches the hosts itself. */
 static pl_status run_by_mpirun(job *j)
 {
     pl_cluster_launch_opts opts = launch_opts(j);
@@ -337,7 +337,7 @@ static pl_status run_by_mpirun(job *j)
     bool srun = j->hosts.reach.srun;
     PL_TRY(pl_cluster_launch_check(&opts));
     pl_hosts_close(&j->hosts.hosts);
-    if (!srun) /* in an allocation it knows the nodes */
+    if (!srun) /* in an allocation mpirun knows the nodes */
         PL_TRY(join_hosts(&j->hosts.list, &hosts));
     pl_status status = pl_train_mpirun(&(pl_train_mpirun_opts) {
         .app = j->app,

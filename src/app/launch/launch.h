@@ -1,9 +1,9 @@
-/* launch.h - what the files of `launch` and `doctor` share.
+/* launch.h - shared by the files of `launch` and `doctor`.
  *
  *   job.c     a training on several hosts
- *   copy.c    sending the program there
- *   data.c    sending the data
- *   agent.c   the agent on a host, and what it answers
+ *   copy.c    sends the program to them
+ *   data.c    sends the data
+ *   agent.c   the agent on a host, and its replies
  *
  * Threads: one. */
 #ifndef PL_APP_LAUNCH_LAUNCH_H
@@ -21,15 +21,15 @@ typedef struct pl_launch_flags {
 /* The hosts and how they are reached. */
 typedef struct pl_launch_hosts {
     pl_host_list list;
-    pl_cluster cluster; /* of --cluster; else empty */
+    pl_cluster cluster; /* of --cluster; otherwise empty */
     pl_reach reach;
-    char *program; /* reach.program where it was not given */
-    char **copies; /* [list.count]: with --copy, the program there */
+    char *program; /* reach.program where the user gave none */
+    char **copies; /* [list.count]: with --copy, its path on each host */
     pl_hosts hosts;
 } pl_launch_hosts;
 
-/* By --hosts, --cluster or the nodes of a Slurm allocation. PL_USAGE when
- * there is none of these. */
+/* Find them from --hosts, --cluster or the nodes of a Slurm allocation.
+ * PL_USAGE when there is none of these. */
 pl_status pl_launch_hosts_init(pl_launch_hosts *hosts,
                                const pl_launch_flags *flags,
                                const atomic_bool *interrupt) PL_MUST_CHECK;
@@ -39,14 +39,14 @@ pl_status pl_launch_job(const pl_app *app, const pl_launch_flags *flags,
                         int argc, char **argv) PL_MUST_CHECK;
 pl_status pl_launch_agent(const pl_app *app) PL_MUST_CHECK;
 
-/* A line that a task on a host has printed: the chief's standard output is
- * ours, all else is shown with its task, unless `quiet`. */
+/* Print a line of a task on a host: the chief's standard output goes to ours,
+ * other lines are shown with their task, unless `quiet`. */
 void pl_launch_print(const pl_job_task *task, bool error, const char *line,
                      bool quiet);
 
-/* srun passes standard input on over connections of its own, in clear: there
- * the secret goes by a file in `folder`, which all nodes share and the caller
- * removes.  *out is NULL where none is needed. */
+/* srun forwards standard input unencrypted over its own connections.  With srun
+ * the secret is passed in a file in `folder`, which all nodes share and the
+ * caller removes.  *out is NULL where none is needed. */
 pl_status pl_launch_secret_file(const pl_launch_hosts *hosts,
                                 const pl_secret *secret, const char *folder,
                                 char **out) PL_MUST_CHECK;
@@ -55,23 +55,23 @@ pl_status pl_launch_secret_file(const pl_launch_hosts *hosts,
 typedef struct pl_launch_file {
     const char *path;
     const char *name;   /* for messages */
-    const char *script; /* reads it from standard input, and prints a line */
-    int64_t ms;         /* to be done in */
+    const char *script; /* reads standard input, and prints a line */
+    int64_t ms;         /* time limit */
 } pl_launch_file;
 
-/* Run the script on every host at once; its last line goes to answers[], which
- * are the caller's to free, also on failure. */
+/* Run the script on every host at once.  Its last line goes to answers[], which
+ * the caller frees, also on failure. */
 pl_status pl_launch_send(const pl_launch_file *file, const pl_host_list *hosts,
                          const pl_reach *reach, char **answers,
                          const atomic_bool *interrupt) PL_MUST_CHECK;
 
-/* Send the files of these sources (--data) to where they are here, on every
- * host that has none there with the same SHA-256.  NULL is no source. */
+/* Send the files of these sources (--data) to the same paths on every host that
+ * does not have them with the same SHA-256.  NULL is not a source. */
 pl_status pl_launch_data(const pl_launch_hosts *hosts,
                          const char *const *sources, size_t count,
                          const atomic_bool *interrupt) PL_MUST_CHECK;
 
-/* Send this program to every host; where it is there goes to copies[]. */
+/* Send this program to every host; copies[] gets its paths there. */
 pl_status pl_launch_copy(const pl_host_list *hosts, const pl_reach *reach,
                          char **copies,
                          const atomic_bool *interrupt) PL_MUST_CHECK;

@@ -1,5 +1,5 @@
 /* train_local.c - starts all tasks of a job on this machine under the
- * supervisor, with their progress as one line. */
+ * supervisor, and shows their progress as one line. */
 #include "app/launch/train_local.h"
 
 #include "app/launch/try_job.h"
@@ -18,7 +18,7 @@
 
 #include <unistd.h>
 
-/* What the supervisor holds while its tasks work. */
+/* The supervisor's state while its tasks work. */
 typedef struct supervisor {
     const pl_app *app;
     const pl_options *options;
@@ -29,7 +29,7 @@ typedef struct supervisor {
     pl_timeline *timeline; /* NULL: it cannot be written */
     pl_command_line command;
     pl_job_progress *progress;
-    pl_secret secret; /* of this job alone */
+    pl_secret secret; /* of this job only */
 } supervisor;
 
 static pl_status open_run(supervisor *s)
@@ -50,7 +50,7 @@ static pl_status start_progress(supervisor *s)
 {
     const pl_train_options *train = &s->options->train;
     int64_t end = train->steps;
-    /* What is too long is refused by the tasks, which know best. */
+    /* A number of steps that is too large is refused by the tasks. */
     if (end == 0 && __builtin_mul_overflow(train->epochs, s->per_epoch, &end))
         end = 0;
     return pl_job_progress_start(&s->progress,

@@ -8,7 +8,7 @@
 #include "app/options/options.h"
 #include "job/cluster/cluster.h"
 
-/* Make and lock the run folder, start the tasks of `cluster`, and stay until
+/* Create and lock the run folder, start the tasks of `cluster`, and wait until
  * the job is over. */
 pl_status pl_train_local(const pl_app *app, pl_options *options,
                          const pl_cluster *cluster) PL_MUST_CHECK;

@@ -1,5 +1,5 @@
-/* train_mpirun.c - runs an MPI job by mpirun, and restarts it from its last
- * checkpoint while that can help. */
+/* train_mpirun.c - runs an MPI job with mpirun, and restarts it from its last
+ * checkpoint as long as that can help. */
 #include "app/launch/train_mpirun.h"
 
 #include "app/options/command_line.h"
@@ -14,7 +14,7 @@
 #define EXIT_USAGE       2
 #define EXIT_INTERRUPTED 130
 
-/* The ranks lock the folder themselves: we only choose it. */
+/* Choose the folder only: the ranks lock it themselves. */
 static pl_status choose_folder(const pl_options *options, char **out)
 {
     pl_run_folder folder;
@@ -58,14 +58,14 @@ static pl_status run_once(const pl_train_mpirun_opts *opts, const char *run,
                 .hurry = pl_interrupt_hurry(),
             },
             ended);
-    /* However it ended, who interrupted it does not want it again. */
+    /* After an interrupt the job is not restarted, whatever its exit status. */
     if (status == PL_OK && *ended != 0 && atomic_load(interrupt))
         *ended = EXIT_INTERRUPTED;
     pl_command_line_close(&line);
     return status;
 }
 
-/* The ranks have said why; mpirun has said which. */
+/* The ranks have logged the reason; mpirun has logged the rank. */
 static pl_status outcome(int ended)
 {
     if (ended == 0)
@@ -77,8 +77,8 @@ static pl_status outcome(int ended)
     return PL_FAIL(PL_CLOSED, "the MPI job ended with exit status %d", ended);
 }
 
-/* Not when it never began (what is wrong stays wrong), nor when it came to its
- * end all the same (the loss was not a number). */
+/* No restart when the job never began (the error would recur), or when it ended
+ * regularly (the loss was not a number). */
 static pl_status worth_another(const char *run, bool *is_worth)
 {
     bool begun, ended;

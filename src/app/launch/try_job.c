@@ -1,6 +1,6 @@
-/* try_job.c - opens data and model once, before anything is made: what is wrong
- * with them is said here and not by every task, and data that must be generated
- * is generated once. */
+/* try_job.c - opens data and model once, before anything is created: errors in
+ * them are reported once and not by every task, and generated data is generated
+ * once. */
 #include "app/launch/try_job.h"
 
 #include "app/train/job.h"

@@ -7,8 +7,8 @@
 #include "app/options/options.h"
 #include "job/cluster/cluster.h"
 
-/* Fails where every task would.  *per_epoch: the updates of an epoch; it stays
- * as it is where that is not known. */
+/* Fails where every task would.  *per_epoch: the updates of an epoch; unchanged
+ * if not known. */
 pl_status pl_try_job(const pl_options *options, const pl_cluster *cluster,
                      int64_t *per_epoch) PL_MUST_CHECK;
 

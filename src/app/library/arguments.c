@@ -1,6 +1,6 @@
 /* arguments.c - splits a text of flags into words, and makes flags of names and
- * values.  What the flags mean is the table's business, so that a mistake reads
- * as it does on the command line. */
+ * values.  The flag table gives them their meaning, so errors read as on the
+ * command line. */
 #include "app/library/arguments.h"
 
 #include "base/mem.h"
@@ -25,7 +25,7 @@ pl_status pl_arguments_add(pl_arguments *a, const char *name, const char *value)
     return status;
 }
 
-/* One word from *at on, without its quotes; *end is behind it. */
+/* One word from *at on, without its quotes; *end is the position after it. */
 static pl_status read_word(const char *at, char *word, const char **end)
 {
     const char *from = at;
@@ -62,7 +62,7 @@ static pl_status add_text(pl_arguments *a, const char *text)
     return status;
 }
 
-/* A flag without a value is given, or not. */
+/* "true" sets a flag without a value; "false" leaves it out. */
 static pl_status add_setting(pl_arguments *a, const pl_options *options,
                              const char *name, const char *value)
 {
@@ -80,7 +80,7 @@ static pl_status add_setting(pl_arguments *a, const pl_options *options,
                    name, value);
 }
 
-/* Data of the program's own has a name of its own. */
+/* The program's own data has a source name of its own. */
 static pl_status add_data(pl_arguments *a, const pl_train_opts *opts)
 {
     if (opts->train != NULL)
@@ -93,7 +93,8 @@ static pl_status add_data(pl_arguments *a, const pl_train_opts *opts)
 static pl_status add_all(pl_arguments *a, const pl_train_opts *opts,
                          const pl_options *options)
 {
-    PL_TRY(add_data(a, opts)); /* first: what is given besides is seen */
+    PL_TRY(add_data(a, opts)); /* first: a flag that contradicts it is
+                                  refused */
     if (opts->flags != NULL)
         PL_TRY(add_text(a, opts->flags));
     for (const char *const *s = opts->settings; s != NULL && *s != NULL; s += 2)

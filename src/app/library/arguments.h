@@ -1,4 +1,4 @@
-/* arguments.h - what a program says of a training, as the words of a command
+/* arguments.h - a program's settings of a training as the words of a command
  * line, so that one table reads both.
  *
  * Threads: one. */
@@ -9,12 +9,12 @@
 #include "paceline/train.h"
 
 typedef struct pl_arguments {
-    char **argv; /* the flags behind `train MODEL` */
+    char **argv; /* the flags after `train MODEL` */
     int argc;
     size_t room;
 } pl_arguments;
 
-/* `options` has the flags of the model.  PL_USAGE for a text with an open
+/* `options` has the flags of the model.  PL_USAGE for a text with an unclosed
  * quote, and for a name without a value. */
 pl_status pl_arguments_init(pl_arguments *arguments, const pl_train_opts *opts,
                             const pl_options *options) PL_MUST_CHECK;

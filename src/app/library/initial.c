@@ -1,6 +1,6 @@
-/* initial.c - first values of parameters that a program gives: which of them
- * fit the network, and where they cannot be given.  Whoever else has parameters
- * (servers, the other members of a ring, a checkpoint) starts them himself. */
+/* initial.c - first values of parameters from a program: which of them fit the
+ * network, and when they are refused.  Servers, the other workers of a ring and
+ * a checkpoint have parameters of their own, which this process cannot set. */
 #include "app/library/training.h"
 
 #include "tensor/params.h"

@@ -1,6 +1,5 @@
 /* predict.c - a trained model inside a program: opens its checkpoint, checks
- * that data is of its kind, and turns what the network computes into answers.
- */
+ * that data is of its kind, and turns the network's output into predictions. */
 #include "paceline/predict.h"
 #include "app/library/training.h"
 #include "app/predict/predictor.h"
@@ -18,7 +17,8 @@
 
 struct pl_predict {
     pl_app app;
-    pl_app_files files; /* the model of a run that was trained from one */
+    pl_app_files files; /* holds the model of a run that was trained from a
+                           file */
     pl_trained *trained;
 };
 
@@ -93,7 +93,7 @@ void pl_predict_describe(const pl_predict *predict, pl_predict_info *out)
 
 /* --- predicting ------------------------------------------------------- */
 
-/* A set of examples that are to be answered, or tested. */
+/* A set of examples to be predicted or tested. */
 static pl_status open_data(pl_predict *predict, const pl_data *data,
                            pl_dataset **out)
 {
@@ -107,14 +107,14 @@ static pl_status open_data(pl_predict *predict, const pl_data *data,
     PL_TRY(pl_job_open_memory(&predict->trained->job, data, out));
     with.train = NULL;
     with.test = *out;
-    with.test->numbering = with.numbering; /* a program knows its own ids */
+    with.test->numbering = with.numbering; /* a program uses the model's ids */
     pl_status status = pl_job_check_data(&with);
     if (status != PL_OK)
         pl_dataset_free(*out);
     return status;
 }
 
-/* Softmax in place, in double precision until the end. */
+/* Softmax in place, in double precision until the final rounding. */
 static pl_status to_probabilities(float *values, int64_t rows, int32_t classes)
 {
     for (int64_t r = 0; r < rows; r++, values += classes) {
@@ -132,7 +132,7 @@ static pl_status to_probabilities(float *values, int64_t rows, int32_t classes)
     return PL_OK;
 }
 
-/* What computes, of one of the two kinds of models. */
+/* The network, of a dense or of a sparse model. */
 typedef struct machine {
     pl_predictor *dense;
     pl_compute *sparse;
@@ -231,7 +231,7 @@ pl_status pl_predict_run(pl_predict *predict, const pl_data *data, int32_t kind,
 
 /* --- testing ---------------------------------------------------------- */
 
-/* A set that is opened to be answered may be without. */
+/* A set opened for predictions may have no labels. */
 static pl_status check_labels(const pl_dataset *set)
 {
     if (set->sparse || set->labels.data != NULL)

@@ -1,6 +1,5 @@
-/* run.c - the records of a run folder inside a program: the data model that
- * reports are drawn from, with its curves as arrays.  (It has a pl_model of its
- * own, so this file knows no other.) */
+/* run.c - the records of a run folder inside a program: the data model of the
+ * reports, with its curves as arrays. */
 #include "paceline/run.h"
 #include "base/json/json.h"
 #include "base/mem.h"
@@ -13,7 +12,7 @@ struct pl_run {
     pl_runs_model model;
     char *settings, *summary;
     pl_run_series *series;
-    double *numbers; /* that they point to */
+    double *numbers; /* the memory of the curves */
     int32_t series_count;
 };
 

@@ -1,7 +1,6 @@
 /* threads.c - a job whose tasks are threads of this process: the supervisor of
- * local jobs with threads in the place of processes.  A task reads the very
- * words that its process would have been started with, so that nothing but the
- * place it runs in differs. */
+ * local jobs with threads instead of processes.  A task reads the same command
+ * line as a process would, so that both behave alike. */
 #include "app/launch/try_job.h"
 #include "app/library/training.h"
 #include "app/options/command_line.h"
@@ -33,7 +32,7 @@ typedef struct thread_job {
 
 /* --- one task --------------------------------------------------------- */
 
-/* What a thread has for itself. */
+/* The state of one thread. */
 typedef struct task_state {
     const thread_job *job;
     pl_task task;
@@ -42,7 +41,7 @@ typedef struct task_state {
     pl_control *control;
     atomic_bool interrupt;
     char index[16], socket[16];
-    char **argv; /* borrowed words of the command, and those above */
+    char **argv; /* the words of the command and the ones above, borrowed */
 } task_state;
 
 static pl_status read_options(task_state *s)
@@ -56,7 +55,7 @@ static pl_status read_options(task_state *s)
     PL_TRY(PL_NEW(s->argv, command->count + count));
     memcpy(s->argv, command->argv, command->count * sizeof *s->argv);
     memcpy(s->argv + command->count, extra, sizeof extra);
-    /* Behind the program, `train` and the model. */
+    /* After the program, `train` and the model. */
     PL_TRY(pl_options_parse(&s->options, (int)(command->count + count) - 3,
                             s->argv + 3));
     s->options.train_data = t->opts.train;
@@ -64,7 +63,8 @@ static pl_status read_options(task_state *s)
     PL_TRY(pl_part_init(&s->part, &s->options, NULL));
     PL_TRY(pl_options_resolve(&s->options));
     if (!pl_cluster_is_chief(&s->part.cluster, s->task))
-        s->options.train.monitor_every = 0; /* one process is watched once */
+        s->options.train.monitor_every = 0; /* the process is monitored once, by
+                                               the chief */
     return PL_OK;
 }
 
@@ -125,7 +125,7 @@ static pl_status run_task(void *context, pl_task task, int control)
 
 /* --- the job ---------------------------------------------------------- */
 
-/* All tasks share one limit, which is the program's to raise. */
+/* All tasks share one limit, which only the program may raise. */
 static pl_status check_descriptors(const pl_cluster *cluster)
 {
     struct rlimit limit;
@@ -166,7 +166,7 @@ static pl_status open_job(thread_job *job)
     return pl_secret_make(&job->secret);
 }
 
-/* On the supervisor's thread, a few times a second. */
+/* Called on the supervisor's thread, a few times a second. */
 static void show(void *context, const pl_job_task *tasks, int count)
 {
     const thread_job *job = context;

@@ -1,6 +1,6 @@
-/* training.c - a training inside a program: decides what of the flags makes
- * sense there, what this process is in the job, and hands it to the code of the
- * command line, with a host in place of the terminal. */
+/* training.c - a training inside a program: decides which flags make sense
+ * there and which task this process is, and runs the code of the command line,
+ * with a host instead of the terminal. */
 #include "app/library/training.h"
 
 #include "app/options/resume.h"
@@ -19,7 +19,7 @@
 
 #define REPORT_MS 200
 
-/* --- what is trained -------------------------------------------------- */
+/* --- model and flags -------------------------------------------------- */
 
 pl_status pl_library_model(const pl_app *app, const char *name,
                            const pl_model *own, const pl_net *net,
@@ -71,8 +71,8 @@ static pl_status check_data(const pl_training *t)
     return PL_OK;
 }
 
-/* Data in memory without a test set is not tested.  A flag, as tasks of a job
- * read flags. */
+/* Data in memory without a test set is not tested.  Set by a flag, because
+ * tasks of a job read flags. */
 static pl_status choose_tests(pl_training *t)
 {
     const pl_train_options *train = &t->options.train;
@@ -86,7 +86,7 @@ static pl_status choose_tests(pl_training *t)
                             arguments->argv + arguments->argc - 1);
 }
 
-/* Numbers as labels say by themselves that classes are not meant. */
+/* Data with numeric labels selects a loss for numbers by default. */
 static pl_status choose_loss(pl_training *t)
 {
     pl_data_info info = { .rows = 0 };
@@ -145,7 +145,7 @@ static pl_status resolve(pl_training *t)
     return train->run == NULL ? make_temporary(t) : PL_OK;
 }
 
-/* --- how far it is ---------------------------------------------------- */
+/* --- progress --------------------------------------------------------- */
 
 static pl_status find_tags(pl_metrics *metrics, pl_training_tags *tags)
 {
@@ -181,7 +181,7 @@ static void begun(void *context, pl_metrics *metrics, int64_t end_step,
     pl_training *t = context;
     pl_mutex_lock(&t->lock);
     if (find_tags(metrics, &t->tags) == PL_OK)
-        t->metrics = metrics; /* else nothing is known but the state */
+        t->metrics = metrics; /* otherwise only the state is known */
     t->progress.state = PL_TRAIN_RUNNING;
     t->progress.end_step = end_step;
     t->progress.epoch_steps = epoch_steps;
@@ -216,7 +216,7 @@ static pl_status report_main(void *arg)
     return PL_OK;
 }
 
-/* --- what came of it -------------------------------------------------- */
+/* --- the result ------------------------------------------------------- */
 
 static pl_status copy_texts(pl_training *t, const pl_summary *s)
 {
@@ -252,7 +252,7 @@ pl_status pl_training_keep(void *context, const pl_summary *s)
     return status;
 }
 
-/* A run that has come to its end, with no more to do: its summary. */
+/* Keep the summary of a resumed run that has already ended. */
 static pl_status look_finished(pl_training *t, bool *finished)
 {
     pl_summary summary;
@@ -395,7 +395,7 @@ void pl_train_interrupt(pl_training *t)
     atomic_store(&t->interrupt, true);
 }
 
-/* Both threads end when the training does, and keep its failure there. */
+/* Both threads end with the training, and keep its failure. */
 static void join(pl_training *t)
 {
     PL_ASSERT(pl_thread_join(t->driver) == PL_OK);

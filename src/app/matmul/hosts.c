@@ -1,6 +1,6 @@
 /* hosts.c - the workers of a matrix product on the hosts of `launch`: decides
- * which command each gets, and leaves the rest to the launcher.  They learn
- * their addresses by TF_CONFIG, as the tasks of a training do. */
+ * which command each worker gets, and leaves the rest to the launcher.  Workers
+ * get their addresses from TF_CONFIG, as the tasks of a training do. */
 #include "app/matmul/matmul.h"
 #include "app/train/interrupt.h"
 #include "base/mem.h"

@@ -18,7 +18,7 @@
 
 /* The command line of the workers. */
 typedef struct arguments {
-    char *argv[ARGS_MOST]; /* NULL at the end; all its own */
+    char *argv[ARGS_MOST]; /* NULL-terminated; it owns all words */
     size_t count;
 } arguments;
 

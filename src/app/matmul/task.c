@@ -1,4 +1,4 @@
-/* task.c - one worker of a matrix product: finds its place and its keys,
+/* task.c - one worker of a matrix product: finds its rank, addresses and keys,
  * whether it was started by hand, by the supervisor or by a launcher, and
  * computes. */
 #include "app/matmul/matmul.h"
@@ -22,22 +22,22 @@
 #define ANY_PORT     "127.0.0.1:0"
 #define JOIN_LOCAL_S 60
 #define JOIN_HAND_S  600
-/* Ports for what a launcher started: below those that systems give out. */
+/* Ports for workers of a launcher: below the ephemeral ports of the system. */
 #define PORT_FIRST 20000
 #define PORT_COUNT 10000
 
-/* One worker and what it was told. */
+/* One worker and its settings. */
 typedef struct task {
     const pl_matmul_command *command;
     int32_t worker;
     pl_control *control; /* NULL: not supervised */
     const atomic_bool *interrupt;
     pl_cluster learned;     /* from the supervisor */
-    char **ports;           /* [workers] of a launcher on one host */
+    char **ports;           /* [workers]; for a launcher on one host */
     char *const *addresses; /* [workers]; NULL: to be learned */
     pl_secret secret;
     bool has_secret;
-    char *secret_file; /* that ranks of a launcher share; NULL: none */
+    char *secret_file; /* shared by a launcher's ranks; NULL: none */
     int64_t join_ms;
 } task;
 
@@ -68,9 +68,10 @@ bool pl_matmul_rank_find(pl_matmul_rank *out)
     return false;
 }
 
-/* --- who and where ---------------------------------------------------- */
+/* --- rank, addresses -------------------------------------------------- */
 
-/* Workers of one launcher have one parent: its number gives their ports. */
+/* Workers of one launcher have the same parent, whose process id determines
+ * their ports. */
 static pl_status ports_of_launcher(task *t)
 {
     int32_t workers = t->command->job.workers;
@@ -140,8 +141,8 @@ static const char *find_open(const task *t)
     return NULL;
 }
 
-/* When the launcher was started, in the kernel's ticks: with its number, this
- * is the name of no other process. */
+/* Start time of the launcher in kernel ticks: with its process id, this
+ * identifies the process uniquely. */
 static long long start_of_launcher(void)
 {
     char path[40], text[1024];
@@ -157,9 +158,9 @@ static long long start_of_launcher(void)
     return at != NULL ? atoll(at + 1) : 0;
 }
 
-/* The ranks of one launcher on one host get a secret of their own: the first
- * to come writes a key file, which only their user can read, under a name that
- * follows from the launcher.  It appears whole, by a link. */
+/* The ranks of one launcher on one host create their own secret: the first rank
+ * writes a key file, which only its user can read, under a name derived from
+ * the launcher.  link() makes it appear complete. */
 static pl_status share_secret(task *t)
 {
     const char *base = getenv("TMPDIR");
@@ -183,7 +184,7 @@ static pl_status share_secret(task *t)
     return status == PL_OK ? PL_OK : pl_context(status, "the ranks' secret");
 }
 
-/* Once all ranks have met they have all read it. */
+/* After all ranks have joined they have all read it. */
 static void drop_secret_file(task *t)
 {
     if (t->secret_file != NULL)
@@ -262,7 +263,7 @@ static bool is_ended(void *context)
            (t->control != NULL && pl_control_ended(t->control));
 }
 
-/* The workers that share this host's cores. */
+/* The number of workers that share this host's cores. */
 static int32_t workers_here(const task *t)
 {
     int32_t workers = t->command->job.workers, here = 0;
@@ -287,7 +288,7 @@ static pl_status check_memory(const task *t)
     pl_matmul_plan plan;
     char whose[32];
     if (t->control != NULL)
-        return PL_OK; /* the supervisor has looked */
+        return PL_OK; /* the supervisor has checked */
     PL_TRY(pl_matmul_plan_init(&plan, &t->command->placement, t->worker));
     int64_t bytes =
         pl_matmul_plan_bytes(&plan, &t->command->placement, t->worker);
@@ -330,7 +331,7 @@ static pl_status run(task *t)
 pl_status pl_matmul_task(const pl_matmul_command *command)
 {
     task t = { .command = command };
-    if (command->flags.control > 0) /* it would be called "exe" */
+    if (command->flags.control > 0) /* otherwise its name is "exe" */
         prctl(PR_SET_NAME, command->app->program);
     pl_status status = run(&t);
     for (int32_t w = 0; t.ports != NULL && w < command->job.workers; w++)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define VALUE_BYTES 64 /* of a number or a choice as text */
-/* Every flag with a value, and what stands before and behind. */
+/* Every flag with a value, and the words before and after them. */
 #define ARGS_MOST ((size_t)(2 * PL_OPTION_GROUPS * PL_OPTION_MOST + 8))
 
 pl_status pl_command_line_add(pl_command_line *line, const char *word)
@@ -19,7 +19,7 @@ pl_status pl_command_line_add(pl_command_line *line, const char *word)
     return PL_OK;
 }
 
-/* "--name value"; in one word when the value looks like a flag. */
+/* "--name value"; as one word when the value looks like a flag. */
 static pl_status add_value(pl_command_line *line, const char *name,
                            const char *value)
 {
@@ -56,8 +56,8 @@ static pl_status add_param(pl_command_line *line, const pl_param *param,
     return room[0] == '\0' ? PL_OK : add_value(line, param->name, room);
 }
 
-/* Flags that were given, or that tasks could not fill in, where they have an
- * effect: elsewhere they would be refused. */
+/* Flags that were given, and flags that tasks cannot fill in, where those have
+ * an effect: elsewhere they would be refused. */
 static bool is_wanted(const pl_param *param, bool given,
                       const pl_param_facts *facts)
 {

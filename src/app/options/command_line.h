@@ -7,20 +7,20 @@
 #include "app/options/options.h"
 
 typedef struct pl_command_line {
-    char **argv; /* NULL at the end; all its own */
+    char **argv; /* NULL-terminated; it owns all words */
     size_t count;
 } pl_command_line;
 
-/* "PROGRAM train MODEL ..." with all flags the user gave (the model's, too),
- * the cluster's as they were filled in, and `run` as the run folder; without
- * --role, --index and --control. */
+/* "PROGRAM train MODEL ..." with all given flags (the model's included), the
+ * filled-in flags of the cluster, and `run` as the run folder; without --role,
+ * --index and --control. */
 pl_status pl_command_line_init(pl_command_line *line, const pl_options *options,
                                const char *program,
                                const char *run) PL_MUST_CHECK;
-/* How many words `argv` starts with that `launch` does not pass on: a flag that
- * it turns into the cluster of the tasks itself, and its value. */
+/* The number of leading words of `argv` that `launch` does not pass on: a flag
+ * that it turns into the cluster of the tasks itself, and its value. */
 int pl_command_line_kept(const pl_options *options, int argc, char **argv);
-/* More behind it: a word, "--name number". */
+/* Append a word, or "--name number". */
 pl_status pl_command_line_add(pl_command_line *line,
                               const char *word) PL_MUST_CHECK;
 pl_status pl_command_line_number(pl_command_line *line, const char *name,

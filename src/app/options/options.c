@@ -1,6 +1,6 @@
 /* The flags of a training: the defaults that depend on the model or on other
- * flags, the combinations that are refused, and what is written down and taken
- * up again, as the rows of the tables say. */
+ * flags, the combinations that are refused, and what is recorded and recalled
+ * on resume, according to the tables. */
 #include "app/options/options.h"
 
 #include "app/options/options_priv.h"
@@ -11,13 +11,13 @@
 
 #include <string.h>
 
-/* Beside the flags, of a model that was read from a file. */
+/* Recorded in addition to the flags for a model that was read from a file. */
 #define MODEL_FILE    "model-file"
 #define MODEL_WEIGHTS "model-weights"
 
 #define VALUE_BYTES 64 /* of a number, a choice or a flag as text */
-/* Of --hogwild, where a batch is a stretch of work for all threads, and each
- * example an update. */
+/* Defaults with --hogwild, where all threads share the work of a batch, and
+ * each example is an update. */
 #define HOGWILD_BATCH 20000
 #define HOGWILD_LR    0.02
 
@@ -26,7 +26,7 @@ static bool built_in(const char *name)
     return pl_param_find(pl_options_tables, PL_OPTION_TABLES, name) != NULL;
 }
 
-/* What a program may say of its own model. */
+/* Checks of a program's own model. */
 static pl_status check_model(const pl_model *model)
 {
     if (model->name == NULL || model->name[0] == '\0' ||
@@ -139,8 +139,8 @@ static const char *given_text(const pl_param *param, const void *target)
     return *(const char *const *)((const char *)target + param->offset);
 }
 
-/* The value as recorded: a text as it is, anything else as one would type it.
- * Points to the text or into `room`. */
+/* The value as recorded: a text unchanged, anything else as typed.  Points to
+ * the text or into `room`. */
 static const char *record_text(const pl_param *param, const void *target,
                                char room[VALUE_BYTES])
 {
@@ -179,7 +179,7 @@ pl_param_facts pl_options_help_facts(pl_options *options,
     bool sparse = options->model->sparse;
     pl_param_facts facts = pl_options_facts(options);
     list[0] = (pl_param_fact) { "model", sparse ? "sparse" : "dense" };
-    /* Dense data are not read from files of a sparse format. */
+    /* Dense data is not read from files of a sparse format. */
     list[1] = (pl_param_fact) { "source", sparse ? NULL : PL_OPTIONS_DATA };
     list[2] = (pl_param_fact) { "data", sparse ? NULL : "synthetic" };
     use_defaults(&options->train, options->model);
@@ -190,8 +190,8 @@ pl_param_facts pl_options_help_facts(pl_options *options,
     return facts;
 }
 
-/* Everything that is written down must be UTF-8, or the summary could not be
- * written after hours of training. */
+/* Everything that is recorded must be UTF-8: otherwise writing the summary
+ * would fail after hours of training. */
 static pl_status check_texts(const pl_options *options)
 {
     pl_json *scratch;
@@ -236,7 +236,7 @@ static bool is_set(const pl_param *param, const void *target)
     return text[0] != '\0' && strcmp(text, "false") != 0;
 }
 
-/* What tests decide needs tests; also what was recalled. */
+/* Whatever tests decide needs tests; also checked for recalled flags. */
 static pl_status check_tests(const pl_options *options)
 {
     if (options->train.eval_every.unit != PL_EVERY_NEVER)
@@ -291,7 +291,7 @@ static bool is_of(const pl_param *param, pl_options_part part)
     return (param->traits & (never[part] | PL_PARAM_NOT_RECORDED)) == 0;
 }
 
-/* A model from a file is that file, wherever it is. */
+/* A model from a file is identified by the file's contents, not its path. */
 static pl_status record_file(const pl_model *model, pl_options_part part,
                              pl_json *record)
 {
@@ -330,7 +330,7 @@ out:
     return status;
 }
 
-/* What was given again must be what it was. */
+/* A flag that was given again must have its recorded value. */
 static pl_status check_same(const pl_param *param, const void *target,
                             const char *then)
 {
@@ -356,7 +356,7 @@ static bool any_given(const pl_options *options, unsigned traits)
     return false;
 }
 
-/* Flags that belong to one that was given again are not recalled. */
+/* Flags that depend on one that was given again are not recalled. */
 static bool is_outdated(const pl_options *options, const pl_param *param)
 {
     unsigned traits = param->traits;
@@ -367,7 +367,7 @@ static bool is_outdated(const pl_options *options, const pl_param *param)
             any_given(options, PL_OPTION_LENGTH));
 }
 
-/* Set one parameter as if the user had typed it. */
+/* Set one flag as if the user had typed it. */
 static pl_status set_text(pl_options *options, const char *name,
                           const char *text)
 {
@@ -434,7 +434,7 @@ pl_status pl_options_kernels(const pl_options *options, const pl_kernels **out)
     return PL_OK;
 }
 
-/* A 0 that was asked for; to the optimizer 0 means the default. */
+/* A 0 that the user gave; to the optimizer 0 means the default. */
 static double own_zero(double value)
 {
     return value > 0 ? value : -1;

@@ -1,5 +1,5 @@
-/* Which flags have an effect: what is known of model, data and job where the
- * flags of `train` are checked, and how their conditions read. */
+/* Which flags have an effect: the facts about model, data and job when the
+ * flags of `train` are checked, and the wording of the flags' conditions. */
 #include "app/options/options_priv.h"
 
 #include "data/source.h"
@@ -118,7 +118,7 @@ pl_status pl_options_check(const pl_options *options, const char *start)
     size_t count = 6;
     if (start == NULL)
         list[count++] = (pl_param_fact) { "strategy", NULL };
-    /* Only allreduce has an engine, whatever a record says. */
+    /* Only allreduce has an engine, even if a record names one. */
     if (start == NULL || train->strategy != PL_TRAIN_STRATEGY_ALLREDUCE)
         list[count++] = (pl_param_fact) { "engine", start == NULL ? NULL : "" };
     pl_param_facts facts = pl_options_facts(options);

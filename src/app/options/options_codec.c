@@ -1,5 +1,5 @@
 /* What --codec means for a strategy, and where it has no effect and is
- * refused.  auto is never refused: where there is no choice it is plain. */
+ * refused.  auto is never refused: without a choice it is plain. */
 #include "app/options/options.h"
 #include "sync/allreduce/held.h"
 #include "sync/codec.h"

@@ -1,5 +1,5 @@
-/* The tables of the flags of `train`, one a group: made of the rows in
- * flags_*.def, with the names of the conditions and traits that stand there. */
+/* The tables of the flags of `train`, one for each group, from the rows in
+ * flags_*.def; defines the names of conditions and traits used there. */
 #include "app/options/options_priv.h"
 
 #include "data/source.h"
@@ -8,7 +8,7 @@
 
 #define DAY_S 86400
 
-/* Where a flag has an effect; options_check.c says it in words. */
+/* Where a flag has an effect; options_check.c has the wording. */
 #define SPARSE     "model=sparse"
 #define DENSE      "model=dense"
 #define FILES      "source=files"
@@ -24,7 +24,7 @@
 #define NOT_MPI    JOB ", engine!=mpi"
 #define BY_HAND    NOT_MPI ", start=hand"
 
-/* What else holds of a flag, in short. */
+/* Traits of a flag, abbreviated. */
 enum {
     MAY_CHANGE = PL_PARAM_MAY_CHANGE,
     LOCAL = PL_PARAM_LOCAL,
@@ -45,9 +45,9 @@ enum {
     NOT_SWEPT = PL_OPTION_NOT_SWEPT,
     BY_TESTS = PL_OPTION_BY_TESTS,
     COMMAND = PL_OPTION_COMMAND,
-    /* How a host works, not what is trained. */
+    /* How a host computes, not what is trained. */
     OF_HOST = MAY_CHANGE | LOCAL | NOT_HPARAM,
-    /* What this process is or writes, and no other. */
+    /* About this process only. */
     OF_PROCESS = NOT_RECORDED | NOT_FORWARDED | NOT_SWEPT,
 };
 
@@ -90,8 +90,8 @@ static const pl_param run_params[] = {
 
 const pl_param_group pl_options_tables[PL_OPTION_TABLES] = {
     GROUP("Data", data_params),       /* where the examples come from */
-    GROUP("Training", train_params),  /* what an update is */
+    GROUP("Training", train_params),  /* how updates are computed */
     GROUP("Evaluation", eval_params), /* when the model is tested */
-    GROUP("Cluster", cluster_params), /* who takes part */
+    GROUP("Cluster", cluster_params), /* which tasks take part */
     GROUP("Run", run_params),         /* what is kept and shown */
 };

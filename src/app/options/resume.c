@@ -1,5 +1,5 @@
 /* resume.c - decides how a run is resumed: its folder must exist, its settings
- * are taken over, and a finished run has nothing left to do. */
+ * are recalled, and a finished run has nothing left to do. */
 #include "app/options/resume.h"
 
 #include "base/file/file.h"
@@ -19,8 +19,8 @@ bool pl_resume_begun(const char *run)
     return begun;
 }
 
-/* The runs of a folder, as a NULL-terminated list that the caller frees; the
- * texts are those of `names`. */
+/* The runs of a folder, as a NULL-terminated list for the caller to free; the
+ * texts belong to `names`. */
 static pl_status find_runs(const char *folder, char **names, size_t count,
                            const char ***out)
 {
@@ -42,7 +42,7 @@ static pl_status find_runs(const char *folder, char **names, size_t count,
     return PL_OK;
 }
 
-/* The run in `folder` whose name is nearest to `name`, as "prefix" and its
+/* The run in `folder` whose name is most similar to `name`, as "prefix" and its
  * name, or NULL. */
 static pl_status find_near(const char *folder, const char *prefix,
                            const char *name, char **out)
@@ -62,7 +62,7 @@ static pl_status find_near(const char *folder, const char *prefix,
     return status;
 }
 
-/* The run beside the missing folder `run` that may have been meant, or NULL. */
+/* The run in the same folder that a mistyped `run` may stand for, or NULL. */
 static pl_status find_meant(const char *run, char **out)
 {
     char *prefix;
@@ -118,8 +118,8 @@ pl_status pl_resume_recall(pl_options *options, pl_run_record *record)
     return pl_options_recall(options, record->args);
 }
 
-/* True when the summary is of a run that came to its end, and no other end
- * was given. */
+/* True when the summary is of a run that reached its end, and the user did not
+ * change the length. */
 static bool is_over(const pl_options *options, const pl_summary *summary)
 {
     const char *stopped = summary->stopped_by;
@@ -145,7 +145,8 @@ pl_status pl_resume_finished(const pl_options *options, pl_summary *out,
         pl_summary_close(out);
     if (status == PL_NOMEM)
         return status;
-    /* The checkpoints know how far it came; a summary can be made again. */
+    /* Checkpoints have the run's progress, and a summary can be written
+     * again. */
     if (status != PL_OK && status != PL_NOTFOUND)
         pl_log(PL_LOG_WARN, "%s", pl_error_message());
     return PL_OK;

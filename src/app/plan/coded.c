@@ -1,7 +1,7 @@
-/* Decides which codecs a plan compares, and what they cost: factors where a
- * layer pays on the planned link, as --codec auto would choose, or by bytes
- * alone, as --codec factors does; bf16 and topk only where they are asked for,
- * since the result depends on them. */
+/* Decides which codecs a plan compares, and what they cost: factors where they
+ * are faster for a layer on the planned link, as --codec auto would choose, or
+ * where they have fewer bytes, as with --codec factors; bf16 and topk only on
+ * request, since they change the result. */
 #include "app/plan/coded.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static pl_link_class link_of(const pl_forecast_opts *opts)
     return pl_link_class_of(opts->link_bytes_per_s);
 }
 
-/* Parameters without sizes are of no dense layer. */
+/* Parameters without sizes do not belong to a dense layer. */
 static bool pays(const pl_forecast_opts *opts, size_t param, int32_t workers)
 {
     const pl_factor_layer *dense = &opts->work->dense[param];
@@ -62,7 +62,7 @@ bool pl_coded_is_wanted(const pl_forecast_opts *opts, pl_coded coded,
     return !rounds && !selects && !(factors && codec == PL_TRAIN_CODEC_FACTORS);
 }
 
-/* Bytes that factors save of what the busiest link carries. */
+/* The bytes that factors save on the busiest link. */
 static double saved_bytes(const pl_forecast_opts *opts, size_t param,
                           int32_t workers)
 {
@@ -77,9 +77,10 @@ static double plain_bytes(const pl_forecast_opts *opts, size_t param)
     return (double)sizeof(float) * (double)(sizes->outputs * sizes->inputs);
 }
 
-/* The model of the ring sends 2 (n - 1) / n of the bytes of a layer; of what is
- * added in the order of ranks the busiest link carries all twice.  Measured
- * layers need not be parameters, so each gets its share of the whole. */
+/* In the model of the ring, each link carries 2 (n - 1) / n of a layer's bytes.
+ * For layers that are added in the order of ranks, the busiest link carries all
+ * bytes twice.  Measured layers need not be parameters, so each gets its share
+ * of the total. */
 static double apply_factors(const pl_forecast_opts *opts, int32_t workers,
                             pl_step_layer *layers)
 {

@@ -1,8 +1,9 @@
 /* forecast.c - which rows a plan has, which of them is best, and the smallest
  * cluster for a speed-up.
  *
- * Async and ssp use gradients of older parameters, so that examples/s do not
- * compare: these are shown, but are best only where --mode asked for them. */
+ * Async and ssp use gradients of older parameters, so their examples/s are not
+ * comparable: they are shown, but are only chosen as best if --mode requests
+ * them. */
 #include "app/plan/forecast.h"
 
 #include "app/plan/coded.h"
@@ -12,7 +13,7 @@
 
 #include <math.h>
 
-#define ROWS_MAX 4096 /* of JSON; there are fewer */
+#define ROWS_MAX 4096 /* limit for JSON; a plan has fewer */
 
 static const pl_field row_rows[] = {
     { "strategy", PL_FIELD_TEXT(pl_forecast_row, strategy) },
@@ -57,13 +58,13 @@ static const pl_field plan_rows[] = {
 };
 const pl_fields pl_forecast_fields = PL_FIELDS(pl_forecast, plan_rows);
 
-/* The strategies and modes of a table, as the model of the step has them. */
+/* The strategies and modes of the table, for the model of the step. */
 static const struct {
     pl_step_strategy step;
     pl_train_strategy strategy;
     pl_train_mode mode; /* of ps */
     const char *name, *mode_name;
-    bool alike; /* updates as one process would make them */
+    bool alike; /* updates are those of one process */
 } kinds[] = {
     { PL_STEP_SINGLE, PL_TRAIN_STRATEGY_SINGLE, 0, "single", NULL, true },
     { PL_STEP_ALLREDUCE, PL_TRAIN_STRATEGY_ALLREDUCE, 0, "allreduce", NULL,
@@ -84,8 +85,8 @@ int32_t pl_forecast_local_steps(const pl_forecast_opts *opts)
                : 1;
 }
 
-/* Do the flags that were given leave this kind?  Without --mode ssp is left
- * out: alike workers make it async. */
+/* Do the given flags allow this kind?  ssp is left out without --mode: among
+ * equally fast workers it behaves like async. */
 static bool is_wanted(const pl_forecast_opts *opts, size_t kind)
 {
     const pl_options *options = opts->options;
@@ -98,7 +99,7 @@ static bool is_wanted(const pl_forecast_opts *opts, size_t kind)
         return false;
     if (pl_forecast_local_steps(opts) > 1 &&
         kinds[kind].step != PL_STEP_ALLREDUCE)
-        return false; /* a flag of all-reduce alone */
+        return false; /* that flag is for all-reduce only */
     if (PL_GIVEN(options, ps) && ps != (train->ps > 0))
         return false;
     if (PL_GIVEN(options, mode))
@@ -106,19 +107,19 @@ static bool is_wanted(const pl_forecast_opts *opts, size_t kind)
     return kinds[kind].step != PL_STEP_SSP;
 }
 
-/* Async is best only where it was asked for. */
+/* Async is only chosen as best if it was requested. */
 static bool may_be_best(const pl_forecast_opts *opts, size_t kind)
 {
     return kinds[kind].alike || PL_GIVEN(opts->options, mode);
 }
 
-/* Workers that a row may have: one a host, or on one host one a core. */
+/* The most workers of a row: one per host, or on a single host one per core. */
 static int32_t most_workers(const pl_forecast_opts *opts)
 {
     return opts->hosts > 1 ? opts->hosts : opts->cores;
 }
 
-/* Threads beyond those measured shorten the parallel part alone. */
+/* More threads than measured only shorten the parallel part. */
 static double thread_factor(const pl_forecast_work *work, int32_t threads)
 {
     double serial = work->serial;
@@ -167,7 +168,7 @@ static pl_status predict(const pl_forecast_opts *opts, size_t kind,
     return status;
 }
 
-/* A server has its part of the parameters and slots, and in lock step a
+/* A server holds its partition of the parameters and slots, and in lock step a
  * gradient of each worker. */
 static int64_t server_bytes(const pl_forecast_work *work, size_t kind,
                             int32_t workers, int32_t ps)
@@ -206,7 +207,7 @@ static pl_status make_row(const pl_forecast_opts *opts, size_t kind,
     return PL_OK;
 }
 
-/* 1, 2, 4 ... and the last; 0: no more. */
+/* 1, 2, 4, ..., then the last; 0: no more. */
 static int32_t next_count(int32_t count, int32_t last)
 {
     if (count >= last)
@@ -214,12 +215,12 @@ static int32_t next_count(int32_t count, int32_t last)
     return 2 * count < last ? 2 * count : last;
 }
 
-/* What a search does with each row. */
+/* The action of a search on each row. */
 typedef struct visitor {
     const pl_forecast_opts *opts;
     double alone_per_s;
     bool with_limit;
-    pl_forecast *plan; /* gets all rows; or NULL */
+    pl_forecast *plan; /* receives all rows; or NULL */
     bool found;
     pl_forecast_row best;
     size_t best_kind;
@@ -260,7 +261,7 @@ static pl_status visit(visitor *v, size_t kind, int32_t workers, int32_t ps)
     return PL_OK;
 }
 
-/* All rows of a kind with so many workers. */
+/* All rows of a kind with that many workers. */
 static pl_status visit_workers(visitor *v, size_t kind, int32_t workers)
 {
     const pl_options *options = v->opts->options;
@@ -285,7 +286,7 @@ static pl_status visit_kinds(visitor *v, int32_t workers)
     return PL_OK;
 }
 
-/* The command that trains as a row says. */
+/* The command that trains as in a row. */
 static pl_status write_command(const pl_forecast_opts *opts,
                                pl_forecast_choice *choice)
 {
@@ -310,7 +311,7 @@ static pl_status write_command(const pl_forecast_opts *opts,
     return status;
 }
 
-/* The fewest workers that reach the speed-up. */
+/* The smallest number of workers that reaches the speed-up. */
 static pl_status find_smallest(pl_forecast *plan, const pl_forecast_opts *opts,
                                double alone_per_s)
 {

@@ -1,7 +1,6 @@
 /* forecast_page.c - decides which curves a plan has: a line is a strategy, mode
  * and codec, and its point at a number of workers is the row with the best
- * number of servers.  For the links, the same plan is made again at other
- * rates. */
+ * number of servers.  The curves over links repeat the plan at other rates. */
 #include "app/plan/forecast_page.h"
 
 #include "app/plan/units.h"
@@ -64,8 +63,8 @@ static bool same_line(const pl_forecast_row *a, const pl_forecast_row *b)
            strcmp(a->codec, b->codec) == 0;
 }
 
-/* Is there a faster row with the same workers and another number of servers?
- */
+/* Is there a faster row with the same workers and a different number of
+ * servers? */
 static bool is_beaten(const pl_forecast *plan, size_t index)
 {
     const pl_forecast_row *row = &plan->rows[index];
@@ -94,7 +93,7 @@ pl_status pl_forecast_table(pl_table **out, const pl_forecast *plan)
 
 /* --- sentences ---------------------------------------------------------- */
 
-/* The fastest row of several workers; NULL: there is none. */
+/* The fastest row with several workers; NULL: none. */
 static const pl_forecast_row *fastest_of_several(const pl_forecast *plan)
 {
     const pl_forecast_row *fastest = NULL;
@@ -200,7 +199,7 @@ static void name_line(const pl_forecast_row *row, char out[LINE_BYTES])
              plain ? "" : ", ", plain ? "" : row->codec);
 }
 
-/* One process is the first point of every line, except of bytes: it sends
+/* A single process is the first point of every line, except for bytes: it sends
  * none. */
 static void add_line(pl_figure *figure, const pl_forecast *plan,
                      const pl_forecast_row *of, const char *name, curve_of what)
@@ -221,7 +220,7 @@ static void add_ideal(pl_figure *figure, int32_t workers, curve_of what)
     pl_figure_add_point(figure, workers, what == SPEEDUP ? workers : 100, 0);
 }
 
-/* Is this the first row of a line of several workers? */
+/* Is this the first row of a line with several workers? */
 static bool begins_line(const pl_forecast *plan, size_t index)
 {
     const pl_forecast_row *row = &plan->rows[index];
@@ -248,7 +247,7 @@ static pl_status new_figure(pl_figure **out, const pl_forecast *plan,
                               });
 }
 
-/* A line for each strategy. */
+/* One line per strategy. */
 static pl_status put_strategies(pl_page *page, const pl_forecast *plan,
                                 const char *name, const char *title,
                                 curve_of what)
@@ -272,7 +271,7 @@ static pl_status put_strategies(pl_page *page, const pl_forecast *plan,
 static const double rates[] = { 100e6 / 8, 1e9 / 8, 10e9 / 8, 100e9 / 8, 0 };
 #define RATES (sizeof rates / sizeof *rates)
 
-/* The plan over links of each rate, and of the one that was asked for. */
+/* The plan for links of each rate, and for the requested one. */
 typedef struct links {
     pl_forecast plans[RATES + 1];
     size_t count;
@@ -295,7 +294,7 @@ static pl_status add_link(links *l, const pl_forecast_opts *opts, double rate)
     return PL_OK;
 }
 
-/* Slowest first; 0 is without a limit. */
+/* Slowest first; 0 means no limit. */
 static pl_status make_links(links *l, const pl_forecast_opts *opts)
 {
     double own = opts->link_bytes_per_s, last = 0;
@@ -308,7 +307,7 @@ static pl_status make_links(links *l, const pl_forecast_opts *opts)
     return PL_OK;
 }
 
-/* The strategy of a row over all links. */
+/* A figure of one strategy: its speed-up over each link. */
 static pl_status put_strategy(pl_page *page, const links *l,
                               const pl_forecast_row *of)
 {

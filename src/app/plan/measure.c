@@ -1,7 +1,7 @@
-/* measure.c - one worker's step as it runs here: trains alone, in memory, and
- * notes when each layer's parameters are first read and when its gradient is
- * done, what input and update take, and what a message and a byte cost over
- * the loopback interface.
+/* measure.c - measures one worker's step on this machine: trains in one
+ * process, in memory, and records when each layer's parameters are first read
+ * and when its gradient is done, the time of input and update, and the cost of
+ * a message and of a byte over the loopback interface.
  *
  * Other processes disturb some steps, on a busy machine most of them: steps
  * longer than 1.2 times the first quartile are left out of the means. */
@@ -17,17 +17,17 @@
 #include <stdlib.h>
 
 #define WARM_STEPS  2
-#define FIRST_STEPS 512 /* the quartile is of at most so many */
+#define FIRST_STEPS 512 /* the most steps for the quartile */
 #define FIRST_LEAST 3
 #define STEPS_LEAST 3
-#define USUAL       1.2  /* times the quartile */
-#define FIRST_SHARE 0.3  /* of the time, for the quartile */
+#define USUAL       1.2  /* longest usual step, in quartiles */
+#define FIRST_SHARE 0.3  /* of the time, to find the quartile */
 #define ALONE_SHARE 0.25 /* of the time, for one thread */
 #define PROBE_MS    200
 #define ADD_FLOATS  ((int64_t)1 << 22)
 #define ADD_ROUNDS  5
 
-/* Seconds since a step began. */
+/* Seconds since the start of a step. */
 typedef struct profile {
     double *need, *ready; /* [params] */
     double input, computed, all;
@@ -135,7 +135,7 @@ static pl_status compute(rig *r)
     return PL_OK;
 }
 
-/* As the training loop does it. */
+/* As in the training loop. */
 static pl_status make_step(rig *r)
 {
     pl_commit committed;
@@ -161,7 +161,7 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* What most steps take. */
+/* The longest time of a usual step. */
 static pl_status find_usual(rig *r, double seconds, double *usual)
 {
     double times[FIRST_STEPS];
@@ -203,7 +203,7 @@ static void divide_profile(rig *r)
     r->sum.all /= n;
 }
 
-/* The mean of usual steps, in r->sum. */
+/* The mean of the usual steps, in r->sum. */
 static pl_status make_steps(rig *r, double seconds)
 {
     double usual;
@@ -224,8 +224,8 @@ static double at_least_0(double seconds)
     return seconds > 0 ? seconds : 0;
 }
 
-/* Forward is from one layer's first use to the next one's, backward from one
- * gradient to the next; what lies between is of the last layer. */
+/* Forward lasts from one layer's first use to the next one's, backward from one
+ * gradient to the next; the time in between belongs to the last layer. */
 static void take_layers(pl_forecast_work *work, const rig *r)
 {
     const profile *mean = &r->sum;
@@ -241,7 +241,7 @@ static void take_layers(pl_forecast_work *work, const rig *r)
     work->layers[last].backward_s = (1 - PL_FORECAST_FORWARD) * turn;
 }
 
-/* All gradients at once: one layer is as good as many. */
+/* All gradients become ready together: one layer represents all. */
 static void take_whole(pl_forecast_work *work, const rig *r)
 {
     double seconds = at_least_0(r->sum.computed - r->sum.input) *
@@ -254,7 +254,7 @@ static void take_whole(pl_forecast_work *work, const rig *r)
     }
     if (r->job->network->sparse) {
         /* A value, its key and a key of the next batch, 2 bytes each
-         * (sync/ps/messages/key_list.h); a value comes back. */
+         * (sync/ps/messages/key_list.h); the reply is a value. */
         all.push_bytes = 8.0 * (double)r->keys;
         all.pull_bytes = 4.0 * (double)r->keys;
     }
@@ -296,14 +296,14 @@ out:
     return status;
 }
 
-/* Adding one gradient to another: the best of some tries. */
+/* The time to add one gradient to another: the best of several tries. */
 static pl_status measure_adding(pl_forecast_work *work, const pl_job *job)
 {
     int64_t floats = work->parameter_bytes / 4;
     int64_t count = floats < ADD_FLOATS ? floats : ADD_FLOATS;
     float *memory;
     if (job->network->sparse) {
-        work->step.add_s = work->step.update_s; /* both go key by key */
+        work->step.add_s = work->step.update_s; /* both are done key by key */
         return PL_OK;
     }
     PL_TRY(PL_NEW_ALIGNED(memory, (size_t)(2 * count + 64)));
@@ -319,14 +319,14 @@ static pl_status measure_adding(pl_forecast_work *work, const pl_job *job)
     return PL_OK;
 }
 
-/* What the processor does for a message and for a byte. */
+/* The processor time of a message and of a byte. */
 static pl_status measure_messages(pl_forecast_work *work)
 {
     char token[PL_PROBE_TOKEN + 1], address[32];
     pl_probe *probe;
     pl_probe_result found;
     for (int i = 0; i < PL_PROBE_TOKEN; i++)
-        token[i] = (char)('a' + i % 26); /* nothing secret is measured */
+        token[i] = (char)('a' + i % 26); /* this probe needs no secret */
     token[PL_PROBE_TOKEN] = '\0';
     PL_TRY(pl_probe_new(&probe, "127.0.0.1:0", token));
     snprintf(address, sizeof address, "127.0.0.1:%d", pl_probe_port(probe));

@@ -1,7 +1,8 @@
-/* recall.c - one worker's step as a run recorded it: the time its workers
- * computed and read input, over their steps, shared among the layers by their
- * multiply-adds.  What a run does not record (the update and what messages cost
- * processors) has typical costs, which docs/performance.md lists. */
+/* recall.c - one worker's step as a run recorded it: its workers' time for
+ * computing and input, per step, divided among the layers by their
+ * multiply-adds.  For values that a run does not record (the time of an update,
+ * the processor time of messages) it assumes typical costs, which
+ * docs/performance.md lists. */
 #include "app/plan/work.h"
 
 #include "app/run/run_folder.h"
@@ -15,8 +16,8 @@
 #include <string.h>
 
 #define THREADS_MOST 1024
-#define UPDATE_SHARE 0.5 /* of computing: an update takes no more of it */
-/* Seconds of a processor. */
+#define UPDATE_SHARE 0.5 /* of computing: the most for an update */
+/* Processor time in seconds, per byte or message. */
 #define UPDATE_BYTE_S 0.5e-9
 #define ADD_BYTE_S    0.2e-9
 #define MESSAGE_S     10e-6
@@ -48,7 +49,7 @@ static pl_status add_up(step_times *times, const pl_summary *summary,
     return PL_OK;
 }
 
-/* Multiply-adds of the operators that read parameter `param` first-hand. */
+/* Multiply-adds of the operators with parameter `param` as an input. */
 static double work_of(const pl_network *network, int param)
 {
     const char *name = pl_params_get(network->params, param)->name;
@@ -64,7 +65,7 @@ static double work_of(const pl_network *network, int param)
     return work;
 }
 
-/* Share the time among the layers; equally where no work is known. */
+/* Divide the time among the layers; equally if no multiply-adds are known. */
 static void share_time(pl_forecast_work *work, const pl_network *network,
                        double seconds)
 {
@@ -81,7 +82,8 @@ static void share_time(pl_forecast_work *work, const pl_network *network,
     }
 }
 
-/* Threads suit a machine, so they are not recalled as other flags are. */
+/* The threads of the run: as they depend on the machine, they are not recalled
+ * as other flags are. */
 static int32_t threads_of(const pl_run_record *record)
 {
     const char *text;
@@ -92,8 +94,7 @@ static int32_t threads_of(const pl_run_record *record)
     return threads >= 1 && threads <= THREADS_MOST ? (int32_t)threads : 1;
 }
 
-/* Without servers workers make the updates, within what they count as
- * computing. */
+/* Without servers, workers make the updates and count them as computing. */
 static bool counts_update(const pl_summary *summary)
 {
     return summary->ps < 1;

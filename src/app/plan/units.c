@@ -1,5 +1,4 @@
-/* units.c - which units a rate, a time and a factor may have, and how large
- * they may be. */
+/* units.c - parses rates, times and factors: their units and limits. */
 #include "app/plan/units.h"
 
 #include <stdio.h>
@@ -22,7 +21,7 @@ static const unit times[] = {
 };
 static const unit factors[] = { { "", 1 }, { "x", 1 }, { NULL, 0 } };
 
-/* A number and one of the units, with or without a blank between them. */
+/* A number and one of the units, optionally separated by a space. */
 static pl_status parse(double *out, const char *flag, const char *text,
                        const unit *units, double least, double most,
                        const char *expected)

@@ -1,4 +1,4 @@
-/* units.h - what people write for a link and a delay: "1Gbit", "0.2ms", "10x".
+/* units.h - rates, times and factors as text: "1Gbit", "0.2ms", "10x".
  *
  * Threads: pure functions. */
 #ifndef PL_APP_PLAN_UNITS_H
@@ -6,7 +6,7 @@
 
 #include "paceline/base.h"
 
-/* PL_USAGE names the flag, what was found and what was expected. */
+/* PL_USAGE names the flag, the text and the expected form. */
 
 /* "100Mbit", "1Gbit/s"; "unlimited" is 0. */
 pl_status pl_units_rate(double *bytes_per_s, const char *flag,

@@ -1,5 +1,5 @@
-/* work.c - what a step is made of apart from its times: bytes by layer, and the
- * memory of a process. */
+/* work.c - the parts of a step other than times: bytes by layer, and the memory
+ * of a process. */
 #include "app/plan/work.h"
 
 #include "app/train/memory.h"

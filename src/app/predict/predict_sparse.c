@@ -11,7 +11,7 @@
 #define BATCH  4096
 #define WINDOW 32768 /* examples decoded at a time */
 
-/* One source from its opening to the last line. */
+/* One source, from opening it to the last line. */
 typedef struct session {
     const pl_predict_sparse_opts *opts;
     pl_dataset *set;
@@ -21,7 +21,7 @@ typedef struct session {
     pl_buffer prefix; /* of a line of text */
 } session;
 
-/* Examples as the model was trained on, all of them, in the order of the
+/* Examples with the settings of the training, all of them, in the order of the
  * file. */
 static pl_status open_set(session *s, pl_trained *trained)
 {
@@ -99,7 +99,7 @@ static pl_status print_batch(session *s, const pl_batch *batch)
 
 static pl_status print_all(session *s)
 {
-    /* With the reader gone there is nothing left to compute for. */
+    /* Without a reader of the output there is nothing left to compute. */
     while (!ferror(stdout)) {
         pl_batch batch;
         PL_TRY(pl_reader_next(s->reader, &batch));

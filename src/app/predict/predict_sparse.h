@@ -1,4 +1,4 @@
-/* predict_sparse.h - the answers of a sparse model, one line an example.
+/* predict_sparse.h - the predictions of a sparse model, one line per example.
  *
  * Threads: one. */
 #ifndef PL_APP_PREDICT_PREDICT_SPARSE_H
@@ -8,12 +8,12 @@
 
 typedef struct pl_predict_sparse_opts {
     const char *source; /* libsvm:FILE ...; required */
-    bool json;          /* a line of JSON each */
-    bool several;       /* sources: lines say which */
+    bool json;          /* one line of JSON per example */
+    bool several;       /* several sources: lines name theirs */
 } pl_predict_sparse_opts;
 
-/* Print number and probability of label 1 of every example of a source, in
- * its order. */
+/* Print number and probability of label 1 for every example of a source, in
+ * order. */
 pl_status pl_predict_sparse(pl_trained *trained,
                             const pl_predict_sparse_opts *opts) PL_MUST_CHECK;
 

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #define PART_ROWS 64
-#define PARTS     16 /* of one run: enough for every thread to help */
+#define PARTS     16 /* of one run: enough to keep every thread busy */
 
-/* What a thread has for itself. */
+/* The state of one thread. */
 typedef struct worker {
     pl_exec *exec;
 } worker;
@@ -23,7 +23,7 @@ struct pl_predictor {
     int worker_count;
     worker *workers; /* one per thread of the pool */
     float *logits;   /* [PARTS * opts.part, classes] */
-    /* The run at hand. */
+    /* The current run. */
     const pl_view *examples;
     int64_t rows;
 };
@@ -85,7 +85,7 @@ int64_t pl_predictor_room(const pl_predictor *predictor)
 
 static void run_part(void *arg, int part, int thread)
 {
-    /* Nobody asks for the loss, so one label does for all rows. */
+    /* The loss is not used, so one label serves for all rows. */
     static const uint8_t label = 0;
     pl_predictor *predictor = arg;
     int64_t first = part * predictor->opts.part;

@@ -1,10 +1,11 @@
-/* predictor.h - what a network says of many examples, on several threads.
+/* predictor.h - the output of a network for many examples, computed by several
+ * threads.
  *
  * The rows of a run are split into parts, each computed by one thread.  The
  * size of a part does not depend on the number of threads, so neither does
  * any result.
  *
- * Threads: driven by one thread; uses the pool it was given. */
+ * Threads: driven by one thread; uses the given pool. */
 #ifndef PL_APP_PREDICT_PREDICTOR_H
 #define PL_APP_PREDICT_PREDICTOR_H
 
@@ -28,8 +29,8 @@ void pl_predictor_free(pl_predictor *predictor); /* NULL is fine */
 /* The most rows of one run. */
 int64_t pl_predictor_room(const pl_predictor *predictor);
 
-/* The logits of the first `rows` examples of a view, [rows, classes]; until
- * the next run. */
+/* The logits of the first `rows` examples of a view, [rows, classes]; valid
+ * until the next run. */
 const float *pl_predictor_run(pl_predictor *predictor, const pl_view *examples,
                               int64_t rows);
 

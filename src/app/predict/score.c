@@ -1,5 +1,5 @@
-/* score.c - one pass of a network over a test set, on all threads of its job.
- */
+/* score.c - one pass of a network over a test set, on all threads of the
+ * job. */
 #include "app/predict/score.h"
 
 #include "train/loop/loop.h"

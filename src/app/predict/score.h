@@ -8,8 +8,8 @@
 #include "base/record/confusion.h"
 #include "train/score.h"
 
-/* `batch`: the most examples at once; 0: as it suits.  `confusion` (NULL: not
- * wanted) forgets what it held. */
+/* `batch`: the most examples at once; 0: chosen here.  `confusion` (NULL: not
+ * wanted) is reset first. */
 pl_status pl_score_set(const pl_job *job, pl_dataset *set, int64_t batch,
                        pl_confusion *confusion, pl_score *out) PL_MUST_CHECK;
 

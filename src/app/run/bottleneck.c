@@ -1,19 +1,19 @@
-/* bottleneck.c - names what held a run up, and which task.
+/* bottleneck.c - names what slowed a run down, and which task.
  *
- * Shares of the workers' time say where it went.  In lock step that shows only
- * that all wait, so that the task they wait for is looked for first:
+ * The shares of the workers' time show where it went.  In lock step they only
+ * show that all wait, so the task that they wait for is determined first:
  *
  *   ps sync    server 0 adds up the time in which one gradient alone is missing
  *   allreduce  the worker that waits less than all others
  *   ps ssp     likewise
- *   ps async   no worker waits for another: the one whose steps take longest
+ *   ps async   no worker waits for another: the worker with the longest steps
  *
- * Why that worker is slow follows from its own time of a step beside the
- * others': the same time, but late gradients, is its link; a longer time in
- * which it was ready to run and had no processor is taken by others, or by
- * other machines where the hypervisor says so; a longer mean at the usual
- * median is a task that stops; else its processor is slower.  docs/observe.md
- * has the table of causes. */
+ * The reason follows from that worker's own time for a step compared with the
+ * others': an equal time with late gradients is its link; a longer time in
+ * which it was ready to run without a processor is taken by other processes, or
+ * by other machines if the hypervisor reports it; a longer mean with the usual
+ * median is a task that stops at times; otherwise its processor is slower.
+ * docs/observe.md has the table of causes. */
 #include "app/run/bottleneck.h"
 
 #include "app/run/bottleneck_priv.h"
@@ -24,25 +24,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_S      0.001 /* of training: less tells nothing */
-#define HOLDS        0.1 /* a worker that holds up the others so much is named */
-#define LONGER       1.15 /* own time beside the others': not by chance */
-#define LONGER_OWN   1.3  /* the same where no task waits for it */
-#define LONGER_WAIT  1.5  /* ... on the way to a server, which varies more */
-#define STARVED      0.15 /* share of time ready to run without a processor */
-#define THROTTLED    0.1  /* share of time with a used up quota */
-#define BUSY         0.7  /* of a core: a task that does nothing else */
-#define LACKED       0.5  /* share of time that a server had no processor */
-#define SMALL        ((double)(128 << 10)) /* bytes of a step that latency beats */
+#define LEAST_S      0.001 /* of training: less is too little to judge */
+#define HOLDS        0.1   /* share of time held up: less is ignored */
+#define LONGER       1.15  /* own time relative to the others': not by chance */
+#define LONGER_OWN   1.3   /* the same where no task waits for it */
+#define LONGER_WAIT  1.5   /* ... on the path to a server, which varies more */
+#define STARVED      0.15  /* share of time ready to run without a processor */
+#define THROTTLED    0.1   /* share of time with its quota used up */
+#define BUSY         0.7   /* of a core: a task that does nothing else */
+#define LACKED       0.5   /* share of time that a server had no processor */
+#define SMALL        ((double)(128 << 10)) /* bytes of a step: latency dominates */
 #define DROPPED      0.1
 #define CROWDED      0.5 /* share of time without a processor: most of it */
-#define LEFT         0.5 /* of a host's cores: other processes have the rest */
-#define MOSTLY       0.4 /* of a share of time: without a core for so much of it */
+#define LEFT         0.5 /* of a host's cores: other processes use the rest */
+#define MOSTLY       0.4 /* of a share of time: without a core for most of it */
 #define MUCH         2 /* times as long: a shared cause rather than a worker */
-#define FEWEST_LINKS 3 /* of a ring, to tell them apart */
+#define FEWEST_LINKS 3 /* of a ring, to distinguish them */
 #define FROM_DISK    10e6 /* bytes a second of reading: data, not programs */
 #define FROM_MEMORY  1e6
-#define FEW          0.2 /* of the steps: a worker held them up in spells */
+#define FEW          0.2 /* of the steps: the worker is slow at times only */
 
 static const char *const names[PL_CAUSES] = {
     [PL_CAUSE_COMPUTING] = "computing",
@@ -59,7 +59,7 @@ static const char *const names[PL_CAUSES] = {
     [PL_CAUSE_STALENESS] = "staleness",
 };
 
-/* --- what the rows tell ------------------------------------------------- */
+/* --- times from the rows ------------------------------------------------ */
 
 static bool is(const char *text, const char *expected)
 {
@@ -82,7 +82,7 @@ static bool counts(const pl_worker_report *row)
     return row->seconds > LEAST_S && row->steps > 0;
 }
 
-/* Seconds of a step that a share of a worker's time is. */
+/* Seconds of a step for a share of a worker's time. */
 static double of_step(const pl_worker_report *row, double share)
 {
     return share > 0 ? row->seconds * share / (double)row->steps : 0;
@@ -152,7 +152,7 @@ static void divide(pl_job_times *t)
         *means[i] /= t->workers;
 }
 
-/* Hosts of the workers, and whether a server is on one of them. */
+/* Count the workers' hosts; is a server on one of them? */
 static void count_hosts(pl_job_times *t)
 {
     const pl_summary *s = t->summary;
@@ -168,8 +168,8 @@ static void count_hosts(pl_job_times *t)
     }
 }
 
-/* A server that lacks a processor much more than the workers do has as much to
- * do as one that uses it. */
+/* A server that lacks a processor much more than the workers do counts as busy
+ * as one that uses it. */
 static void find_busy_server(pl_job_times *t)
 {
     const pl_summary *s = t->summary;
@@ -188,8 +188,8 @@ static void find_busy_server(pl_job_times *t)
     }
 }
 
-/* Cores of the chief's host that the tasks there used, on the mean; NAN: not
- * known of all of them. */
+/* Mean number of cores of the chief's host that its tasks used; NAN: not known
+ * for all of them. */
 static double cores_used(const pl_summary *s)
 {
     const char *host = s->per_worker[0].host;
@@ -227,7 +227,7 @@ static int by_size(const void *a, const void *b)
 
 #define OTHERS_MOST 1024
 
-/* The median over all workers but one. */
+/* The median over all workers except one. */
 static double median_others(const pl_summary *s, int32_t but,
                             double (*of)(const pl_worker_report *))
 {
@@ -263,7 +263,7 @@ static double input_of(const pl_worker_report *row)
     return of_step(row, row->input_share);
 }
 
-/* The row for which `of` is largest; -1: none counts. */
+/* The row with the largest `of`; -1: none counts. */
 static int32_t largest(const pl_summary *s,
                        double (*of)(const pl_worker_report *))
 {
@@ -290,8 +290,7 @@ static double held_of(const pl_worker_report *row)
     return known(row->held_seconds) / row->seconds;
 }
 
-/* How long the link that was busy for the shortest time was; INFINITY: not all
- * are known. */
+/* Busy time of the least busy link; INFINITY: not all are known. */
 static double least_link(const pl_summary *s)
 {
     double least = INFINITY;
@@ -303,8 +302,8 @@ static double least_link(const pl_summary *s)
     return least;
 }
 
-/* In lock step all wait for the chief while it tests and saves, which is not
- * its slowness. */
+/* In lock step all wait for the chief while it tests and saves, which does not
+ * make it slow. */
 static double chief_share(const pl_summary *s, int32_t row)
 {
     double busy = known(s->eval_seconds) + known(s->checkpoint_seconds);
@@ -313,7 +312,7 @@ static double chief_share(const pl_summary *s, int32_t row)
                : 0;
 }
 
-/* The row that holds up the others most, and how much. */
+/* The row that holds up the others most, and by how much. */
 static int32_t find_holder(const pl_summary *s, double *most)
 {
     int32_t found = -1;
@@ -334,9 +333,9 @@ static double less_waiting(const pl_worker_report *row)
     return -waiting_of(row);
 }
 
-/* Of a ring all wait alike for its slowest link.  That is the one whose kernel
- * had bytes on their way for longest, and the worker to blame is at its end:
- * the sender, or the receiver where the link behind that one is as busy. */
+/* In a ring all wait equally for the slowest link: the one whose kernel had
+ * bytes in flight for longest.  The worker to blame is at one of its ends: the
+ * sender, or the receiver if its outgoing link is as busy. */
 static void find_slow_link(pl_job_times *t)
 {
     const pl_summary *s = t->summary;
@@ -357,7 +356,7 @@ static void find_slow_link(pl_job_times *t)
     t->slow_link = true;
 }
 
-/* Who holds up the others, and for which share of the time. */
+/* The worker that holds up the others, and for which share of the time. */
 static void find_held(pl_job_times *t)
 {
     const pl_summary *s = t->summary;
@@ -377,7 +376,8 @@ static void find_held(pl_job_times *t)
     find_slow_link(t);
 }
 
-/* Without lock step: whose step takes longest, by itself or on the way. */
+/* Without lock step: the worker with the longest steps, from its own time or
+ * from waiting for servers. */
 static void find_behind(pl_job_times *t)
 {
     const pl_summary *s = t->summary;
@@ -407,7 +407,7 @@ static pl_slowness reason_of(const pl_job_times *t)
     if (throttled_of(row) > THROTTLED &&
         throttled_of(row) > 2 * median_others(s, t->slow, throttled_of))
         return PL_SLOW_QUOTA;
-    /* What it does longer is not what the others wait for. */
+    /* The others do not wait for the part that it computes longer. */
     if (t->slow_link)
         return PL_SLOW_LINK;
     bool elsewhere = longer < t->held * row->seconds / (double)row->steps / 2;
@@ -441,7 +441,7 @@ static void find_slow(pl_job_times *t)
     t->lacked = queued_step_of(row) - median_others(s, t->slow, queued_step_of);
     t->throttled = throttled_of(row);
     t->slowdown = t->others_own > 0 ? own_of(row) / t->others_own : 1;
-    /* Its usual step is not much longer, so that few steps are. */
+    /* Its usual step is not much longer, so only a few steps are. */
     t->spells = usual > 0 && others > 0 && t->slowdown >= LONGER &&
                 usual / others < 1 + (t->slowdown - 1) / 2;
     if (t->strategy == PL_STEP_SYNC && row->held_steps > 0)
@@ -474,13 +474,13 @@ static void measure(pl_job_times *t, const pl_summary *s,
 
 /* --- the rules ---------------------------------------------------------- */
 
-/* The share of time that a cause takes, where it takes any. */
+/* The share of time that a cause accounts for, if it applies. */
 typedef struct rule {
     pl_cause cause;
     double share;
 } rule;
 
-/* No link of a ring carried bytes for much of the time; all are known. */
+/* No link of a ring carried bytes for much of the time; all links are known. */
 static bool links_are_idle(const pl_job_times *t, double exchange)
 {
     const pl_summary *s = t->summary;
@@ -499,7 +499,7 @@ pl_reading pl_reading_of(const pl_job_times *t)
                                         : PL_READING_UNKNOWN;
 }
 
-/* What sending and waiting is for, where no worker is to blame. */
+/* The cause of sending and waiting if no worker is to blame. */
 static pl_cause exchange_cause(const pl_job_times *t, double exchange)
 {
     bool servers = t->busy_server >= 0;
@@ -516,8 +516,8 @@ static pl_cause exchange_cause(const pl_job_times *t, double exchange)
                                                   : PL_CAUSE_LINK;
 }
 
-/* Workers that lack a processor most of the time, because other processes have
- * it, stop by chance: none of them is to blame. */
+/* Workers that lack a processor most of the time, because other processes use
+ * it, stop at random: none of them is to blame. */
 static bool stops_by_chance(const pl_job_times *t)
 {
     const pl_summary *s = t->summary;
@@ -527,7 +527,7 @@ static bool stops_by_chance(const pl_job_times *t)
                1.5 * median_others(s, t->slow, queued_of);
 }
 
-/* All wait for it alike. */
+/* Causes that affect all workers equally. */
 static bool is_shared(pl_cause cause)
 {
     return cause == PL_CAUSE_SERVER || cause == PL_CAUSE_SERVER_LINK ||
@@ -536,7 +536,7 @@ static bool is_shared(pl_cause cause)
            cause == PL_CAUSE_CHECKPOINTS;
 }
 
-/* The share of the time in which steps were made. */
+/* The share of the time spent in steps. */
 static double training_of(const pl_job_times *t)
 {
     return 1 - t->evaluation - t->checkpoints;
@@ -563,17 +563,17 @@ static rule choose(const pl_job_times *t)
     for (size_t i = 1; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].share > found.share)
             found = rules[i];
-    /* A worker that all others wait for is more than where their time went:
-     * without it they would compute.  But what they wait for much longer, all
-     * of them, is more than that worker. */
+    /* A worker that all others wait for matters more than the largest share:
+     * without it they would compute.  But a cause that all wait for much longer
+     * matters more than that worker. */
     if (held > 0 && !(found.share > MUCH * held && is_shared(found.cause)))
         found = (rule) { PL_CAUSE_SLOW_WORKER, held };
     return found;
 }
 
-/* --- in words ----------------------------------------------------------- */
+/* --- sentences --------------------------------------------------------- */
 
-/* Text that is put together, cut where the room ends. */
+/* Append text, cut at the end of the room. */
 #define PUT(b, ...) put((b)->text, sizeof(b)->text, __VA_ARGS__)
 
 static void put(char *text, size_t room, const char *format, ...)
@@ -673,19 +673,18 @@ static void put_slow(pl_bottleneck *b, const pl_job_times *t)
         PUT(b, ", in spells");
 }
 
-/* Where else the time went: with the cause's own share no more than all of it.
- */
+/* The other shares of the time: with the cause's share at most all of it. */
 static void put_shares(pl_bottleneck *b, const pl_job_times *t, pl_cause cause)
 {
     double scale = training_of(t) / t->step;
-    /* Without a core for what would have been computing. */
+    /* The time without a core would have been spent computing. */
     bool computing =
         cause == PL_CAUSE_COMPUTING ||
         (cause == PL_CAUSE_CORES && t->compute * scale == b->share);
     const struct {
         const char *name;
         double share;
-        bool named; /* by the cause */
+        bool named; /* the cause names it */
     } all[] = {
         { "reading", t->input * scale, cause == PL_CAUSE_READING },
         { "computing", t->compute * scale, computing },
@@ -740,7 +739,7 @@ static void put_cures(pl_bottleneck *b)
             b->cures[i].text, b->cures[i].gain);
 }
 
-/* The task to blame, where there is one. */
+/* The task to blame, if there is one. */
 static void name_task(pl_bottleneck *b, const pl_job_times *t, pl_cause cause)
 {
     const pl_summary *s = t->summary;

@@ -1,7 +1,7 @@
-/* bottleneck.h - what held a run up, in words.
+/* bottleneck.h - what slowed a run down, as a sentence.
  *
- * From where the time of its workers went: computing, sending, reading data,
- * or waiting, and then for whom.
+ * Derived from how its workers spent their time: computing, sending, reading
+ * data, or waiting, and for which task.
  *
  * Threads: one. */
 #ifndef PL_APP_RUN_BOTTLENECK_H
@@ -11,16 +11,16 @@
 
 typedef struct pl_bottleneck_opts {
     int32_t cores;     /* of the chief's host; 0: not known */
-    bool may_use_bf16; /* gradients travel as float32, and need not */
-    /* Of all-reduce, likewise; 0: not for this job. */
+    bool may_use_bf16; /* gradients travel as float32, but bf16 is possible */
+    /* For all-reduce, possible codecs; 0: not for this job. */
     double topk_bytes;    /* share of a link's bytes that --codec topk sends */
-    double factors_bytes; /* ... and factors, whose products take so long */
+    double factors_bytes; /* ... and factors; factors_s: for their products */
     double factors_s;
     int32_t planes; /* blocks that become means with --local-steps */
 } pl_bottleneck_opts;
 
-/* Fill `bottleneck` of a summary that has its strategy, mode and rows; it has
- * none when there was no time to speak of. */
+/* Fill in `bottleneck` of a summary that has its strategy, mode and rows; it
+ * stays empty when the run had next to no training time. */
 pl_status pl_bottleneck_find(pl_summary *summary,
                              const pl_bottleneck_opts *opts) PL_MUST_CHECK;
 

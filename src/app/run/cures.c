@@ -1,10 +1,10 @@
 /* cures.c - which changes apply to a cause, and how much faster the model of
  * the step (observe/steps) expects the job to be with each.
  *
- * A run tells how long a step took and what its workers computed, not how fast
- * its links were.  So the cost that the cause names (of a byte, of a message,
- * or of an update) is chosen such that the model gives the step that was
- * measured; then the job is changed and replayed. */
+ * A run records how long a step took and what its workers computed, but not how
+ * fast its links were.  So the cost that the cause names (of a byte, of a
+ * message, or of an update) is fitted until the model reproduces the measured
+ * step; then the job is changed and replayed. */
 #include "app/run/bottleneck_priv.h"
 
 #include "base/mem.h"
@@ -14,15 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORTH     1.05 /* a cure brings so much, or is not named */
-#define ROUNDS    60   /* of halving */
+#define WORTH     1.05 /* the speed-up from which a cure is named */
+#define ROUNDS    60   /* of bisection */
 #define LARGER    4    /* a larger batch */
 #define MORE      2    /* workers, servers */
 #define RARER     10   /* tests, checkpoints */
 #define APART     8    /* local steps of a round */
 #define CURES_MAX 5
 
-/* A job as the model sees it; `examples` of a gradient, in batches. */
+/* A job for the model; `examples` of a gradient, in batches. */
 typedef struct scene {
     pl_step_layer layer;
     pl_step_work work;
@@ -40,7 +40,7 @@ static double slow_step(const pl_job_times *t)
 static scene make_scene(const pl_job_times *t, pl_cause cause)
 {
     bool slow = cause == PL_CAUSE_SLOW_WORKER;
-    /* Not by computing, or not by that alone. */
+    /* Slow, but not, or not only, because of computing. */
     bool late =
         slow && (t->slowness == PL_SLOW_LINK || t->slowness == PL_SLOW_QUOTA ||
                  t->slowness == PL_SLOW_STOPS);
@@ -61,7 +61,7 @@ static scene make_scene(const pl_job_times *t, pl_cause cause)
     };
     if (slow && !late)
         s.job.slowdown = t->slowdown;
-    if (late) /* its gradients come later by what it holds up the others */
+    if (late) /* its gradients are late by the time it holds up others */
         s.job.stall_s = t->held * slow_step(t);
     return s;
 }
@@ -76,26 +76,26 @@ static pl_status speed(scene *s, double *out)
     return PL_OK;
 }
 
-/* The cost that the cause names. */
+/* Set the cost that the cause names. */
 static void set_cost(scene *s, pl_cause cause, double cost)
 {
     switch (cause) {
     case PL_CAUSE_LATENCY:
         if (s->job.hosts > 1 || s->job.apart)
             s->net.latency_s = cost;
-        else /* on one host it is processors that take the time */
+        else /* on one host processors take the time */
             s->net.message_s = cost;
         break;
     case PL_CAUSE_SERVER:
         s->work.update_s = cost;
         break;
-    default: /* all links, also of one host */
+    default: /* all links, including those within a host */
         s->net.bytes_per_s = s->net.local_bytes_per_s = 1 / cost;
         break;
     }
 }
 
-/* Choose the cost by which the model gives the step that was measured. */
+/* Fit the cost so that the model reproduces the measured step. */
 static pl_status fit(scene *s, const pl_job_times *t, pl_cause cause)
 {
     double low = -40, high = 10;
@@ -124,7 +124,7 @@ static pl_status add_cure(pl_bottleneck *b, double gain, const char *text)
     return PL_OK;
 }
 
-/* A changed job, beside the one that was measured. */
+/* Compare a changed job with the measured one. */
 static pl_status try_scene(pl_bottleneck *b, const scene *before, scene after,
                            const char *text)
 {
@@ -155,7 +155,7 @@ static pl_status try_servers(pl_bottleneck *b, const scene *s)
     return try_scene(b, s, after, text);
 }
 
-/* Not for a sparse model: its bytes are of keys, not of all parameters. */
+/* Not for sparse models: their messages carry keys, not all parameters. */
 static pl_status try_ring(pl_bottleneck *b, const scene *s,
                           const pl_summary *summary)
 {
@@ -167,7 +167,7 @@ static pl_status try_ring(pl_bottleneck *b, const scene *s,
     return try_scene(b, s, after, "--strategy allreduce");
 }
 
-/* Half the bytes, both ways. */
+/* Half the bytes in both directions. */
 static pl_status try_bf16(pl_bottleneck *b, const scene *s,
                           const pl_job_times *t)
 {
@@ -179,7 +179,7 @@ static pl_status try_bf16(pl_bottleneck *b, const scene *s,
     return try_scene(b, s, after, "--codec bf16 (changes the result)");
 }
 
-/* Exact, but each worker forms products. */
+/* Lossless, but each worker computes products. */
 static pl_status try_factors(pl_bottleneck *b, const scene *s,
                              const pl_job_times *t)
 {
@@ -214,7 +214,7 @@ static pl_status try_local_steps(pl_bottleneck *b, const scene *s,
     return try_scene(b, s, after, text);
 }
 
-/* All that makes the exchange of a step shorter. */
+/* Changes that shorten the exchange of a step. */
 static pl_status try_less_traffic(pl_bottleneck *b, const scene *s,
                                   const pl_job_times *t, pl_cause cause)
 {
@@ -235,9 +235,9 @@ static pl_status try_async(pl_bottleneck *b, const scene *s)
     return try_scene(b, s, after, "--mode async");
 }
 
-/* The share of a step that ends with its being slow: that in which its gradient
- * alone was missing, or, where it computes or reads longer, by how much; others
- * that are late by chance make the first one less. */
+/* The share of a step that is saved once the worker is no longer slow: the time
+ * in which only its gradient was missing, or, if it computes or reads longer,
+ * that extra time.  Other workers that are late by chance reduce the former. */
 static double freed_share(const pl_job_times *t)
 {
     double step = slow_step(t), longer = (t->slowdown - 1) * t->others_own;
@@ -260,7 +260,7 @@ static double freed_share(const pl_job_times *t)
     return fmin(fmax(t->held, by), 1 - t->others_own / step);
 }
 
-/* The others make steps without it. */
+/* The others make steps without waiting for it. */
 static pl_status try_backup(pl_bottleneck *b, const pl_job_times *t)
 {
     char text[64];
@@ -271,8 +271,8 @@ static pl_status try_backup(pl_bottleneck *b, const pl_job_times *t)
     return add_cure(b, left / (t->workers * (1 - freed_share(t))), text);
 }
 
-/* As fast as the others.  In lock step the time that it holds them up was
- * measured, and nothing need be predicted. */
+/* The worker becomes as fast as the others.  In lock step the time that it
+ * holds them up was measured and need not be predicted. */
 static pl_status try_freed(pl_bottleneck *b, const scene *s,
                            const pl_job_times *t, const char *text)
 {
@@ -318,7 +318,7 @@ static pl_status cure_computing(pl_bottleneck *b, const scene *s,
     char text[64];
     scene after = *s;
     if (t->strategy == PL_STEP_SINGLE)
-        return PL_OK; /* nothing is known of a network: see plan */
+        return PL_OK; /* no network was measured: see plan */
     after.job.workers = MORE * s->job.workers;
     after.job.hosts = MORE * s->job.hosts;
     snprintf(text, sizeof text, "--workers %d on as many more hosts",
@@ -326,13 +326,14 @@ static pl_status cure_computing(pl_bottleneck *b, const scene *s,
     return try_scene(b, s, after, text);
 }
 
-/* Seconds that can be left out. */
+/* The seconds are saved completely. */
 static pl_status cure_share(pl_bottleneck *b, double share, const char *text)
 {
     return add_cure(b, 1 / (1 - share), text);
 }
 
-/* A server that is starved: the time in which it waited for a processor. */
+/* A server without a processor: the time for which it waited for one is
+ * saved. */
 static pl_status try_server_freed(pl_bottleneck *b, const pl_job_times *t)
 {
     double busy = t->server_busy + t->server_queued;
@@ -340,8 +341,8 @@ static pl_status try_server_freed(pl_bottleneck *b, const pl_job_times *t)
     return cure_share(b, share, "free its processor");
 }
 
-/* The first and the last checkpoint and the last test are made in any case.  A
- * summary without numbers of them has 0. */
+/* The first and the last checkpoint and the last test are always made.  A
+ * summary without counts has 0. */
 static double rarer_share(double share, int64_t count, int64_t least)
 {
     int64_t left = (count + RARER - 1) / RARER;
@@ -362,7 +363,7 @@ static pl_status find(pl_bottleneck *b, const pl_job_times *t, pl_cause cause)
     scene s = make_scene(t, cause);
     switch (cause) {
     case PL_CAUSE_SLOW_WORKER:
-        PL_TRY(fit(&s, t, PL_CAUSE_LINK)); /* what else a step takes */
+        PL_TRY(fit(&s, t, PL_CAUSE_LINK)); /* the remaining cost of a step */
         return cure_slow(b, &s, t);
     case PL_CAUSE_SERVER:
         if (t->server_queued > t->server_busy) /* updates are not slow */

@@ -13,9 +13,9 @@
 
 struct pl_model_graph {
     const pl_network *network;
-    int count; /* nodes that are shown */
+    int count; /* number of shown nodes */
     pl_event_node *nodes;
-    /* What the nodes point to: one for each node of the graph. */
+    /* The strings of the nodes, one per node of the graph. */
     bool *used;
     struct parts {
         const char *inputs[PL_MAX_INPUTS];
@@ -37,7 +37,7 @@ void pl_model_graph_free(pl_model_graph *graph)
 static void mark_used(pl_model_graph *graph)
 {
     const pl_network *network = graph->network;
-    if (network->sparse) { /* which is its parameters */
+    if (network->sparse) { /* all of it is parameters */
         for (int i = 0; i < pl_graph_count(network->graph); i++)
             graph->used[i] = true;
         return;
@@ -52,7 +52,7 @@ static void mark_used(pl_model_graph *graph)
     }
 }
 
-/* The server that has the first element of a parameter. */
+/* The server with the first element of a parameter. */
 static int server_of(const pl_params *params, const char *name,
                      const pl_cluster *cluster)
 {

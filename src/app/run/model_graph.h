@@ -1,7 +1,7 @@
 /* model_graph.h - the graph of a model as TensorBoard shows it.
  *
- * What leads to the loss and the accuracy, without gradients; each parameter
- * with the place where it is kept.
+ * The nodes that lead to the loss and the accuracy, without gradients; each
+ * parameter with the task that keeps it.
  *
  * Threads: one. */
 #ifndef PL_APP_RUN_MODEL_GRAPH_H
@@ -13,7 +13,7 @@
 
 typedef struct pl_model_graph pl_model_graph;
 
-/* `cluster` NULL: all is in one process.  The network outlives it. */
+/* `cluster` NULL: a single process.  The network must outlive the graph. */
 pl_status pl_model_graph_new(pl_model_graph **out, const pl_network *network,
                              const pl_cluster *cluster) PL_MUST_CHECK;
 void pl_model_graph_free(pl_model_graph *graph); /* NULL is fine */

@@ -1,5 +1,5 @@
-/* observers.c - starts and stops what watches a task: the event file with
- * HParams and graph, and the resource monitor. */
+/* observers.c - starts and stops the recorders of a task: the event file with
+ * HParams and graph, the timeline, and the resource monitor. */
 #include "app/run/observers.h"
 
 #include "app/run/model_graph.h"
@@ -83,7 +83,7 @@ static void name_task(pl_task task, char *name, size_t room)
     snprintf(name, room, "%s %d", pl_role_text(task.role), task.index);
 }
 
-/* An unsupervised job starts with its chief. */
+/* An unsupervised job starts when its chief starts. */
 static pl_status start_timeline(pl_observers *observers)
 {
     const pl_observers_opts *opts = &observers->opts;
@@ -106,7 +106,7 @@ static pl_status start_timeline(pl_observers *observers)
     return PL_OK;
 }
 
-/* Each task of a job has a place of its own in the file of its host. */
+/* Each task of a job has its own slot in its host's file. */
 static int place_of(pl_task task)
 {
     switch (task.role) {

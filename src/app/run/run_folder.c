@@ -1,5 +1,5 @@
-/* run_folder.c - makes, finds and locks a run folder, and writes run.json. A
- * folder that belongs to another job is refused. */
+/* Creates, finds and locks a run folder, and writes run.json.  A folder of
+ * another job is refused. */
 #include "app/run/run_folder.h"
 
 #include "base/clock.h"
@@ -21,8 +21,8 @@
 
 #define TRIES 100 /* folders of one second before giving up */
 
-/* Make runs/20261115-041502-softmax (local time), with "-2" on a clash: also
- * two programs started at once get a folder each. */
+/* Create runs/20261115-041502-softmax (local time), with "-2" on a clash, so
+ * that programs started at the same time get separate folders. */
 static pl_status make_default(char **out, const char *model)
 {
     PL_TRY(pl_file_make_folder("runs"));
@@ -67,7 +67,7 @@ static pl_status make_given(char **out, const pl_train_options *train)
     return pl_file_make_folder(*out);
 }
 
-/* The lock goes with the process, however it ends. */
+/* The lock ends with the process, however that ends. */
 static pl_status lock_folder(pl_run_folder *folder)
 {
     folder->lock = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -102,7 +102,7 @@ pl_status pl_run_folder_init(pl_run_folder *folder, const pl_options *options,
     PL_TRY_OUT(status,
                pl_file_join(&folder->checkpoints, folder->path, "checkpoints"));
     PL_TRY_OUT(status, pl_file_make_folder(folder->checkpoints));
-    /* A task that launch or mpirun started leaves the socket to it. */
+    /* A task that launch or mpirun started leaves the socket to its starter. */
     if (!supervised)
         folder->stop = pl_interrupt_listen(folder->path, interrupt,
                                            options->train.role >= 0 ||
@@ -132,12 +132,12 @@ void pl_run_folder_close(pl_run_folder *folder)
 
 typedef enum folder_kind {
     FOLDER_OURS,  /* the run of this job */
-    FOLDER_EMPTY, /* no run: nothing is there, or nothing that says so */
-    FOLDER_OTHER, /* of another job, or of another user */
+    FOLDER_EMPTY, /* no run: it is empty or has no run.json */
+    FOLDER_OTHER, /* the run of another job or user */
 } folder_kind;
 
-/* A path that a peer told is looked at with care: only a plain run.json of
- * this user counts. */
+/* A path from a peer is not trusted: only a regular run.json of this user
+ * counts. */
 static folder_kind look_at_folder(const char *path, uint64_t job)
 {
     char *record;
@@ -230,7 +230,7 @@ pl_status pl_run_folder_examples(const pl_run_record *run, pl_shape *example,
     return PL_OK;
 }
 
-/* Of an earlier training that goes on. */
+/* The results of the training that is being resumed. */
 static pl_status remove_results(const pl_run_folder *folder)
 {
     static const char *const names[] = { "summary.json", "confusion.json" };
@@ -244,8 +244,8 @@ static pl_status remove_results(const pl_run_folder *folder)
     return status;
 }
 
-/* A run that goes on keeps its number, so that tasks of the job that are still
- * there know it again. */
+/* A resumed run keeps its job number, so that tasks that are still running
+ * recognize it. */
 static pl_status find_job(pl_run_folder *folder)
 {
     pl_run_record before;
@@ -260,7 +260,7 @@ static pl_status find_job(pl_run_folder *folder)
     return PL_OK;
 }
 
-/* Its owner may have changed the file since it was read. */
+/* The file may have been changed since it was read. */
 static pl_status check_same(const pl_model_file *file, const pl_map *map)
 {
     pl_sha256 sha;
@@ -277,8 +277,8 @@ static pl_status check_same(const pl_model_file *file, const pl_map *map)
                    file->path);
 }
 
-/* What eval, predict and export build the network from, wherever the file is
- * then. */
+/* Keep a copy of the model's file: eval, predict and export build the network
+ * from it, even if the original is gone. */
 static pl_status keep_model(const pl_run_folder *folder, const pl_model *model)
 {
     const pl_model_file *file = model->file;

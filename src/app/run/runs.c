@@ -1,5 +1,5 @@
 /* runs.c - reads the runs that a command's arguments name, and warns about
- * those that cannot be read. */
+ * unreadable ones. */
 #include "app/run/runs.h"
 
 #include "app/options/options.h"
@@ -18,7 +18,7 @@ static pl_status warn(const pl_records *records)
     return PL_OK;
 }
 
-/* The flags that the built-in models have of their own. */
+/* The own flags of the built-in models. */
 static void know_own_flags(pl_record *record)
 {
     for (const pl_model *const *m = pl_model_list(); *m != NULL; m++)

@@ -34,7 +34,7 @@ pl_test_result pl_summary_test(const pl_score *score, bool tested)
     };
 }
 
-/* Examples of files that were passed over; -1: the data is not sparse. */
+/* Skipped examples of the files; -1: the data is not sparse. */
 static int64_t bad_of(const pl_job *job)
 {
     if (job->train == NULL || !pl_sparse_set_is(job->train))
@@ -81,7 +81,7 @@ pl_worker_report pl_summary_row(const pl_summary_row_opts *opts)
     return row;
 }
 
-/* The rows of all tasks: those that the chief gathered, or our own. */
+/* The rows of all tasks: those that the chief gathered, or only ours. */
 static pl_status take_rows(pl_summary *s, const pl_summary_opts *opts)
 {
     pl_job_reports *reports = opts->reports;
@@ -106,7 +106,7 @@ static pl_status take_rows(pl_summary *s, const pl_summary_opts *opts)
     return PL_OK;
 }
 
-/* A number of a row; 0 where a lost worker left none. */
+/* A number of a row; 0 if a lost worker left none. */
 static int64_t known(int64_t value)
 {
     return value > 0 ? value : 0;
@@ -133,8 +133,8 @@ static int64_t largest_server(const pl_summary *s)
     return most;
 }
 
-/* A task that told nothing adds nothing; a share of a core that cannot be
- * measured leaves that of the job unknown. */
+/* A task without a report adds nothing; a share of a core that cannot be
+ * measured makes the job's unknown. */
 static void add_usage(pl_summary *s, const pl_task_usage *usage)
 {
     if (isnan(usage->user_seconds))
@@ -157,7 +157,7 @@ static void add_usages(pl_summary *s)
         add_usage(s, &s->evaluator.usage);
 }
 
-/* Of all workers; one that left no report has no part in it. */
+/* Of all workers that left a report. */
 static double mean_train_loss(const pl_summary *s)
 {
     double sum = 0, examples = 0;
@@ -171,7 +171,7 @@ static double mean_train_loss(const pl_summary *s)
     return examples > 0 ? sum / examples : (double)NAN;
 }
 
-/* What the rows add up to. */
+/* Add up the rows. */
 static void add_up(pl_summary *s)
 {
     add_usages(s);
@@ -188,15 +188,15 @@ static void add_up(pl_summary *s)
         s->peak_rss_mb = larger(s->peak_rss_mb, s->evaluator.usage.peak_rss_mb);
 }
 
-/* Where tests decide, no worker makes updates while the chief tests; that is
- * no time of training, as it is none in lock step. */
+/* If tests decide, no worker makes updates while the chief tests; as in lock
+ * step, that time does not count as training. */
 static double held_seconds(const pl_summary_opts *opts)
 {
     pl_targets targets = pl_job_targets(opts->job);
     return pl_targets_any(&targets) ? opts->result->held_seconds : 0;
 }
 
-/* In lock step the chief has seen all of it, unless it was started again. */
+/* In lock step the chief has measured all of it, unless it was restarted. */
 static double trained_seconds(const pl_summary_opts *opts, bool own_pace)
 {
     const pl_loop_result *result = opts->result;
@@ -209,8 +209,9 @@ static double trained_seconds(const pl_summary_opts *opts, bool own_pace)
     return result->progress.seconds;
 }
 
-/* When the target was met: as the chief counts, and at the end of a run that
- * it ended.  (In async and ssp the chief does not see the others' updates.) */
+/* When the target was reached, according to the chief; if it ended the run, the
+ * end of the run.  (In async and ssp the chief does not see the others'
+ * updates.) */
 static double target_seconds(const pl_summary *s, const pl_summary_opts *opts)
 {
     const pl_loop_result *result = opts->result;
@@ -220,7 +221,7 @@ static double target_seconds(const pl_summary *s, const pl_summary_opts *opts)
                                            : result->target_seconds;
 }
 
-/* How long it trained, and how fast. */
+/* Training time and speed. */
 static void put_pace(pl_summary *s, const pl_summary_opts *opts, bool own_pace)
 {
     const pl_progress *progress = &opts->result->progress;
@@ -233,7 +234,7 @@ static void put_pace(pl_summary *s, const pl_summary_opts *opts, bool own_pace)
     s->target_seconds = target_seconds(s, opts);
 }
 
-/* What the job was. */
+/* The job's settings. */
 static void put_job(pl_summary *s, const pl_summary_opts *opts)
 {
     static const char *const modes[] = { "sync", "async", "ssp" };
@@ -252,7 +253,7 @@ static void put_job(pl_summary *s, const pl_summary_opts *opts)
     s->run = train->launched_run != NULL ? train->launched_run : opts->run;
 }
 
-/* After a blow-up the parameters are not those of `steps`. */
+/* If the loss was not a number, the parameters are not those of `steps`. */
 static void put_hash(pl_summary *s, const pl_summary_opts *opts)
 {
     if (opts->result->stopped_by == PL_STOPPED_NAN)
@@ -269,8 +270,8 @@ static bool is_incident(const pl_run_event *event)
            event->kind == PL_EVENT_ROLLBACK;
 }
 
-/* What the timeline tells of this job; a chief that was restarted has not seen
- * all of it. */
+/* Add the incidents of the timeline; a restarted chief has not seen all of
+ * them. */
 static pl_status take_incidents(pl_summary *s, const char *run)
 {
     pl_run_events events;
@@ -297,8 +298,9 @@ static pl_status take_incidents(pl_summary *s, const char *run)
     return PL_OK;
 }
 
-/* The supervisor knows.  Without one, server 0 counts the workers that came
- * back, until it is lost itself; a job goes back when a server was. */
+/* The supervisor's count.  Without a supervisor, server 0 counts the workers
+ * that rejoined, until it is lost itself; each rollback follows the restart of
+ * a server. */
 static int64_t count_restarts(const pl_summary *s, const pl_summary_opts *opts)
 {
     int64_t seen = 0;
@@ -312,7 +314,7 @@ static int64_t count_restarts(const pl_summary *s, const pl_summary_opts *opts)
                             (s->server_count > 0 ? s->rollbacks : 0));
 }
 
-/* What is known of a task beside its process. */
+/* The part of a task's usage that is not its process's. */
 static pl_task_usage without_process(const pl_task_usage *usage)
 {
     return (pl_task_usage) {
@@ -330,7 +332,7 @@ static pl_task_usage without_process(const pl_task_usage *usage)
     };
 }
 
-/* Threads have one process, and what that used is told once: by the chief. */
+/* Threads share one process; only the chief reports its usage. */
 static void share_process(pl_summary *s)
 {
     for (size_t i = 0; i < s->worker_count; i++)
@@ -413,7 +415,7 @@ pl_status pl_summary_make(pl_summary *out, const pl_summary_opts *opts)
     return PL_OK;
 }
 
-/* Which columns the table of workers has: only those that say something. */
+/* The columns of the table of workers: only those with information. */
 typedef struct worker_columns {
     bool dropped, accuracy, host;
 } worker_columns;
@@ -434,8 +436,8 @@ static worker_columns columns_of(const pl_summary *s)
     return c;
 }
 
-/* At most 79 columns wide: the host's name, where there are several, comes last
- * and is cut. */
+/* At most 79 columns wide: the host's name, if there are several hosts, comes
+ * last and is cut. */
 static void print_row(const pl_worker_report *row, const worker_columns *c,
                       FILE *file)
 {
@@ -459,7 +461,7 @@ static void print_row(const pl_worker_report *row, const worker_columns *c,
     fputc('\n', file);
 }
 
-/* What each worker did, where there were several. */
+/* The table of workers, if there are several. */
 static void print_workers(const pl_summary *s, FILE *file)
 {
     if (s->worker_count < 2)
@@ -509,7 +511,7 @@ static void print_target(const pl_summary *s, FILE *file)
     fputc('\n', file);
 }
 
-/* Of the largest task; with servers, also of each kind. */
+/* Of the largest task; with servers, also by role. */
 static void print_memory(const pl_summary *s, FILE *file)
 {
     fprintf(file, "peak memory    %lld MB", (long long)known(s->peak_rss_mb));
@@ -526,7 +528,7 @@ static void print_memory(const pl_summary *s, FILE *file)
     fputc('\n', file);
 }
 
-/* From the tasks' own counters, which hold however short the job was. */
+/* From the tasks' own counters, which are exact even for short jobs. */
 static void print_processor(const pl_summary *s, FILE *file)
 {
     double seconds = s->user_seconds + s->system_seconds;
@@ -540,8 +542,8 @@ static void print_processor(const pl_summary *s, FILE *file)
         fputs("too short to measure the share of a core\n", file);
 }
 
-/* " near step 812 (after 3.1 s)", as far as it is known: tasks tell their steps
- * a few times a second. */
+/* " near step 812 (after 3.1 s)", approximately: tasks report their steps a few
+ * times a second. */
 static void say_when(const pl_summary *s, const pl_run_event *event, FILE *file)
 {
     if (event->step >= 0)
@@ -550,7 +552,7 @@ static void say_when(const pl_summary *s, const pl_run_event *event, FILE *file)
         fprintf(file, " (after %.1f s)", event->time - s->started);
 }
 
-/* Whether the task that was lost by incident number `lost` came back. */
+/* True if the task lost in incident number `lost` was restarted. */
 static bool came_back(const pl_summary *s, size_t lost)
 {
     const char *task = s->incidents[lost].task;
@@ -587,7 +589,7 @@ static void print_rollback(const pl_summary *s, const pl_run_event *event,
     fputc('\n', file);
 }
 
-/* What happened to the job on its way: a line for each loss and rollback. */
+/* The incidents of the job: a line for each loss and rollback. */
 static void print_incidents(const pl_summary *s, FILE *file)
 {
     bool first = true;
@@ -606,7 +608,7 @@ static void print_incidents(const pl_summary *s, FILE *file)
     }
 }
 
-/* What went by: only where there was something. */
+/* Counts of skipped and lost items, if there are any. */
 static void print_losses(const pl_summary *s, FILE *file)
 {
     if (s->examples_left_out > 0)
@@ -625,7 +627,7 @@ static void print_losses(const pl_summary *s, FILE *file)
                 (long long)s->events_dropped);
 }
 
-/* A text of a file, on one line. */
+/* A text from a file, on one line. */
 static const char *plain(char room[1024], const char *text)
 {
     return text != NULL ? pl_quote_line(room, 1024, text) : "?";
@@ -633,7 +635,7 @@ static const char *plain(char room[1024], const char *text)
 
 #define LABEL_COLUMNS 15
 
-/* A line that may be wider than the terminal goes on below its text. */
+/* A line that is wider than the terminal continues below its text. */
 static void print_wrapped(FILE *file, const char *label, const char *text)
 {
     int columns = pl_output_columns(file);

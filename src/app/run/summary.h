@@ -20,39 +20,38 @@ pl_test_result pl_summary_test(const pl_score *score, bool tested);
 typedef struct pl_summary_row_opts {
     const pl_loop_result *result;
     int32_t index;          /* of the worker */
-    int64_t events_dropped; /* records that are not in the event file */
+    int64_t events_dropped; /* records missing in the event file */
 } pl_summary_row_opts;
-/* What went over connections is left to the caller: none. */
+/* The caller fills in the traffic of connections. */
 pl_worker_report pl_summary_row(const pl_summary_row_opts *opts);
 
 typedef struct pl_summary_opts {
     const pl_job *job;
     const pl_loop_result *result;
-    const char *hash;     /* of the parameters; NULL: they are the job's */
+    const char *hash;     /* of the parameters; NULL: use the job's */
     const char *run;      /* the run folder */
     int64_t resumed_step; /* 0: not resumed */
-    int64_t left_out;     /* examples that no step of an epoch reads */
+    int64_t left_out;     /* examples that the steps of an epoch do not read */
     double startup_s;     /* from the start of the process to step 1 */
     int64_t events_dropped;
-    /* Of a job of several tasks; else NULL and 0. */
+    /* For a job of several tasks; otherwise NULL and 0. */
     const pl_cluster *cluster;
-    pl_job_reports *reports; /* that were gathered; their lists move into the
-                                summary */
-    double update_seconds;   /* from the first update to the last */
-    double resumed_seconds;  /* of training before */
-    const pl_job_counts *counts; /* the supervisor's; NULL: without one */
-    bool shared;                 /* memory, with the first server */
+    pl_job_reports *reports;     /* their lists move into the summary */
+    double update_seconds;       /* from the first update to the last */
+    double resumed_seconds;      /* of training before the resume */
+    const pl_job_counts *counts; /* the supervisor's; NULL: no supervisor */
+    bool shared;                 /* shared memory with the first server */
     bool threads;     /* the tasks are threads of one process, whose usage only
                          the chief's row has */
-    pl_coding coding; /* what the chief coded */
+    pl_coding coding; /* the chief's */
 } pl_summary_opts;
 
-/* What --json prints and summary.json holds; the texts are borrowed from the
- * options.  The caller closes it (pl_summary_close). */
+/* The contents of summary.json, as --json prints them; the texts are borrowed
+ * from the options.  The caller closes it (pl_summary_close). */
 pl_status pl_summary_make(pl_summary *out,
                           const pl_summary_opts *opts) PL_MUST_CHECK;
 
-/* The same for people, a few lines. */
+/* Print it as text, a few lines. */
 void pl_summary_print(const pl_summary *s, FILE *file);
 
 #endif

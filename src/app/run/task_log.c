@@ -1,6 +1,6 @@
 /* task_log.c - a copy of a task's log lines: in memory until the run folder is
- * known, then in a file there.  What does not fit into memory is counted and
- * told in the file. */
+ * known, then in a file there.  Lines that do not fit into memory are counted,
+ * and the file has their number. */
 #include "app/run/task_log.h"
 
 #include "base/file/file.h"
@@ -17,13 +17,13 @@
 
 struct pl_task_log {
     int file;     /* -1: not open */
-    bool failed;  /* could not be written; told */
+    bool failed;  /* a failed write has been reported */
     size_t used;  /* bytes of `kept` */
     int64_t lost; /* lines that did not fit */
     char kept[KEPT_BYTES];
 };
 
-/* False: the disk is full or gone, which must not end the training. */
+/* False: the write failed, which must not end the training. */
 static bool write_all(int file, const char *text, size_t bytes)
 {
     while (bytes > 0) {
@@ -38,7 +38,7 @@ static bool write_all(int file, const char *text, size_t bytes)
     return true;
 }
 
-/* Called under the log's lock: it must not log. */
+/* Called under the log's lock: must not log. */
 static void copy_line(void *context, pl_log_level level, const char *line)
 {
     (void)level;
@@ -109,7 +109,7 @@ void pl_task_log_open(pl_task_log *log, const char *run, pl_task task)
                pl_error_message());
         return;
     }
-    pl_log_copy(NULL, NULL); /* no other thread writes meanwhile */
+    pl_log_copy(NULL, NULL); /* no other thread writes in the meantime */
     bool good = write_all(file, log->kept, log->used);
     if (log->lost > 0) {
         snprintf(lost, sizeof lost, "(%lld more lines)\n",

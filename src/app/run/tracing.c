@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The operators of a network, as the trace tells of them. */
+/* The operators of a network for the trace. */
 typedef struct operators {
     pl_trace_operator *list;
     char (*shapes)[PL_SHAPE_TEXT];
@@ -27,7 +27,7 @@ static void close_operators(operators *ops)
     pl_mem_free(ops->shapes);
 }
 
-/* What is read or written of a node in one step. */
+/* Bytes of a node that are read or written in one step. */
 static double bytes_of(const pl_node *node, int64_t batch)
 {
     return (double)pl_shape_count(node->shape, batch) * sizeof(float);
@@ -52,12 +52,12 @@ static void describe(operators *ops, const pl_node *node, int64_t batch)
         op->bytes += bytes_of(node->in[i], batch);
 }
 
-/* What a sparse model does has no nodes; each span tells its own bytes. */
+/* The work of a sparse model has no nodes; each span has its own bytes. */
 static pl_status list_sparse(operators *ops, const pl_job *job)
 {
     static const struct {
         const char *name, *op;
-        bool keys; /* a number for each key, not for each row */
+        bool keys; /* one number per key, not per row */
     } known[] = {
         { "find", "distinct keys", true }, { "gather", "table[keys]", true },
         { "dot", "X w + b", false },       { "sigmoid", "sigmoid", false },
@@ -100,7 +100,7 @@ static pl_status list_operators(operators *ops, const pl_job *job)
     return PL_OK;
 }
 
-/* A large model's operators use all threads, a small one's have one each. */
+/* A large model's operators use all threads, a small one's a single thread. */
 static pl_status measure_limits(const pl_job *job, pl_limits *out)
 {
     int threads = pl_pool_threads(job->pool);

@@ -1,7 +1,7 @@
-/* traffic.c - decides what a gradient would have moved had all parameters
- * travelled both ways, and how long that takes on the link of this run: shared
- * memory and loopback are measured, of another host the speed of the fastest
- * interface is taken.  A link whose speed is not known leaves the time open. */
+/* traffic.c - estimates the bytes of a gradient if all parameters travelled in
+ * both directions, and the time for them on the link of this run: shared memory
+ * and loopback are measured, for another host the speed of the fastest
+ * interface is assumed.  Without a known speed the time is not known. */
 #include "app/run/traffic.h"
 
 #include "app/train/memory.h"
@@ -15,12 +15,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COPY_BYTES  ((size_t)16 << 20) /* beyond the second cache */
+#define COPY_BYTES  ((size_t)16 << 20) /* larger than the second-level cache */
 #define COPY_ROUNDS 4
 #define PROBE_MS    30
 #define INTERFACES  "/sys/class/net"
 
-/* Bytes a second that one thread copies; the best round counts. */
+/* Bytes per second that one thread copies; the best round counts. */
 static double copy_speed(void)
 {
     char *from = NULL, *to = NULL;
@@ -57,7 +57,7 @@ static double loopback_speed(void)
     return result.bytes_per_s > 0 ? result.bytes_per_s : NAN;
 }
 
-/* Megabits a second of an interface; virtual ones tell none. */
+/* Megabits per second of an interface; virtual ones report none. */
 static double megabits(const char *name)
 {
     char *path;
@@ -116,7 +116,7 @@ void pl_traffic_estimate(pl_summary *summary, const pl_traffic_opts *opts)
         return;
     find_link(t, opts);
     t->bytes_per_gradient = 2 * all;
-    if (opts->fetched) /* which is not for gradients */
+    if (opts->fetched) /* that read is not part of gradients */
         moved -= moved > all ? all : moved;
     t->moved_per_gradient = moved / gradients;
     t->seconds_per_gradient =

@@ -1,5 +1,5 @@
-/* traffic.h - what dense traffic would have cost a run whose workers asked
- * servers for the keys of their batches only.
+/* traffic.h - the cost of dense traffic for a run whose workers requested only
+ * the keys of their batches from servers.
  *
  * Threads: one. */
 #ifndef PL_APP_RUN_TRAFFIC_H
@@ -9,17 +9,17 @@
 
 typedef struct pl_traffic_opts {
     int64_t floats;      /* parameters of the model */
-    bool fetched;        /* the chief read them all, at the end of the run */
-    bool shared;         /* by memory with the first server... */
+    bool fetched;        /* the chief read all of them at the end of the run */
+    bool shared;         /* shared memory with the first server... */
     const char *address; /* ... or at "host:port" */
 } pl_traffic_opts;
 
-/* Fill `dense_traffic` of a summary that has its rows: none where no gradient
- * was made.  Measures the link for some hundredths of a second. */
+/* Fill in `dense_traffic` of a summary that has its rows: nothing if no
+ * gradient was made.  Measures the link for some hundredths of a second. */
 void pl_traffic_estimate(pl_summary *summary, const pl_traffic_opts *opts);
 
-/* "dense traffic would have moved 270 MB for each gradient ...": how the
- * summary tells it. */
+/* "dense traffic would have moved 270 MB for each gradient ...": the line of
+ * the summary. */
 void pl_traffic_text(const pl_dense_traffic *traffic, char *text, size_t room);
 
 #endif

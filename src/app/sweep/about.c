@@ -1,7 +1,7 @@
-/* about.c - says what a sweep is about, and in which ways its runs differ from
- * the experiment. Other data and a shorter training make results that cannot be
- * compared with the published ones; flags that the user has added are only
- * named, because most (threads, a transport) do not change what is learned. */
+/* about.c - describes the experiment of a sweep, and how its runs differ from
+ * it.  Results with other data or a shorter training cannot be compared with
+ * the published ones; flags that the user added are only listed, because most
+ * (threads, a transport) do not change the result. */
 #include "app/sweep/about.h"
 
 #include "app/sweep/published.h"
@@ -22,7 +22,7 @@ static pl_status note_flags(const pl_sweep_plan_opts *opts, pl_json *notes)
 {
     pl_buffer text = { 0 };
     if (!pl_json_has(opts->spec, "experiment"))
-        return PL_OK; /* there is nothing to differ from */
+        return PL_OK; /* nothing to differ from */
     for (int i = 0; i < opts->flag_count; i++) {
         pl_buffer_text(&text, text.bytes > 0 ? " " : "also with: ");
         pl_buffer_text(&text, opts->flags[i]);
@@ -50,7 +50,7 @@ static pl_status note_data(const pl_sweep_plan_opts *opts, pl_json *notes,
     return status;
 }
 
-/* The value that the spec has for a flag; "" when it has none. */
+/* The spec's value of a flag; "" if it has none. */
 static const char *value_before(const pl_json *spec, const char *flag)
 {
     const pl_json *flags;
@@ -82,7 +82,7 @@ static pl_status put_flags(const pl_json *spec, const pl_json *flags,
     return PL_OK;
 }
 
-/* "; only batch 32, 64"; without the semicolon when nothing stands before. */
+/* "; only batch 32, 64"; without the semicolon if nothing precedes it. */
 static pl_status put_kept(const pl_json *grid, bool any, pl_buffer *text)
 {
     const char *name, *value;

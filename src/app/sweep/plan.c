@@ -1,11 +1,10 @@
-/* Design.  A grid is walked like the digits of a number, the last axis
- * fastest.  The flags of a cell are those all cells have, then its own.
+/* Design.  A grid is traversed like the digits of a number, the last axis
+ * fastest.  A cell has the flags of all cells, followed by its own.
  *
- * Two things make grids over clusters short to write.  A cell that names a
- * mode, but neither ps nor strategy, gets one parameter server: modes are of
- * parameter servers.  workers=0 is one process that trains alone: all flags of
- * a cluster are left out, and of the cells that are then the same, only one is
- * made. */
+ * Two rules keep grids over clusters short.  A cell with a mode, but neither ps
+ * nor strategy, gets one parameter server, as only parameter servers have
+ * modes. workers=0 is one process that trains alone: all flags of a cluster are
+ * left out, and only one of the resulting equal cells is made. */
 #include "app/sweep/plan.h"
 
 #include "app/options/options_priv.h"
@@ -24,14 +23,14 @@ typedef struct axis {
     const char *name;
     const pl_json *values;
     const pl_param *param;
-    size_t at; /* which value */
+    size_t at; /* index of its current value */
 } axis;
 
 typedef struct planner {
     const pl_sweep_plan_opts *opts;
-    pl_options *options; /* of the cell that is looked at */
+    pl_options *options; /* of the current cell */
     pl_json *cells;
-    pl_json *kept;       /* copies of those that a quick sweep has */
+    pl_json *kept;       /* copies of the cells that a quick sweep keeps */
     const pl_json *only; /* {flag: values} of a quick sweep; NULL: all */
     axis axes[AXES_MOST];
     size_t axis_count;
@@ -74,7 +73,7 @@ static const axis *find_axis(const planner *p, const char *name)
     return NULL;
 }
 
-/* The flag of train called name[0 .. length-1]; NULL: none. */
+/* The flag of train with the name name[0 .. length-1]; NULL: none. */
 static const pl_param *find_param(const planner *p, const char *name,
                                   size_t length)
 {
@@ -87,7 +86,7 @@ static const pl_param *find_param(const planner *p, const char *name,
     return pl_param_find(options->groups, options->group_count, whole);
 }
 
-/* True for what one process that trains alone has no use for. */
+/* True for flags that are not for one process that trains alone. */
 static bool is_of_cluster(const pl_param *param)
 {
     static const pl_param_fact single = { "strategy", "single" };
@@ -102,7 +101,8 @@ static bool trains_alone(const planner *p)
     return workers != NULL && strcmp(value_of(workers), "0") == 0;
 }
 
-/* Flags of all cells; without those of a cluster for one that trains alone. */
+/* The flags of all cells; without a cluster's flags for one that trains
+ * alone. */
 static pl_status add_words(const planner *p, pl_json *args)
 {
     bool alone = trains_alone(p);
@@ -162,7 +162,7 @@ static pl_status add_server(const planner *p, pl_json *args)
     return add_flag(args, "ps", "1");
 }
 
-/* What may stand in the name of a folder without a thought. */
+/* Characters that are safe in the name of a folder. */
 static void put_plain(pl_buffer *out, const char *text)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
@@ -192,7 +192,7 @@ static void put_name(const planner *p, int64_t repeat, pl_buffer *out)
         pl_buffer_format(out, "_r%lld", (long long)repeat);
 }
 
-/* Read the cell's flags as `train` will. */
+/* Parse the cell's flags as `train` does. */
 static pl_status check_args(planner *p, const pl_json *args)
 {
     size_t count = pl_json_length(args);
@@ -207,7 +207,7 @@ static pl_status check_args(planner *p, const pl_json *args)
     for (size_t i = 0; i < count && status == PL_OK; i++) {
         const char *text;
         status = pl_json_as_text(pl_json_at(args, i), "args", &text);
-        argv[i] = (char *)text; /* parsing does not write */
+        argv[i] = (char *)text; /* parsing does not modify it */
     }
     if (status == PL_OK)
         status = pl_options_parse(p->options, (int)count, argv);
@@ -258,7 +258,7 @@ static pl_status make_values(const planner *p, pl_json **out)
     return status;
 }
 
-/* *same: there is such a cell.  PL_USAGE when another has its name. */
+/* *same: an equal cell exists.  PL_USAGE when a different cell has its name. */
 static pl_status look_for(const planner *p, const char *name,
                           const pl_json *args, bool *same)
 {
@@ -277,7 +277,7 @@ static pl_status look_for(const planner *p, const char *name,
     return PL_OK;
 }
 
-/* A value that the line quick names, of each flag that it names. */
+/* True if, for each flag of the line quick, the cell has one of its values. */
 static pl_status is_kept(const planner *p, bool *out)
 {
     *out = true;
@@ -360,7 +360,7 @@ static pl_status add_cell(planner *p, int64_t repeat)
     return status;
 }
 
-/* False when all combinations were there. */
+/* False after the last combination. */
 static bool next_combination(planner *p)
 {
     for (size_t i = p->axis_count; i-- > 0;) {
@@ -435,7 +435,7 @@ static bool is_of_kind(const char *source, const char *kind)
     return strncmp(source, kind, length) == 0 && source[length] == ':';
 }
 
-/* The data of the kind that the spec asks for, and its flags. */
+/* The data of the kind that the spec requires, and its flags. */
 static const char *wanted_data(const pl_sweep_plan_opts *opts,
                                const pl_json **flags)
 {
@@ -449,7 +449,7 @@ static const char *wanted_data(const pl_sweep_plan_opts *opts,
     return given != NULL && is_of_kind(given, kind) ? given : NULL;
 }
 
-/* The line quick: its flags, and what it keeps of the grids. */
+/* The line quick: its flags, and the part of the grids that it keeps. */
 static pl_status get_quick(const planner *p, const pl_json **flags,
                            const pl_json **only)
 {
@@ -501,8 +501,8 @@ static pl_status put_words(planner *p, const pl_json *flags)
     return PL_OK;
 }
 
-/* Of two flags of one name the last one counts: those of the spec come first,
- * what the user adds comes last. */
+/* If a flag is given twice, the last one counts: the spec's come first, the
+ * user's last. */
 static pl_status gather_words(planner *p)
 {
     const pl_sweep_plan_opts *opts = p->opts;
@@ -543,7 +543,7 @@ static pl_status plan(planner *p)
                            &p->repeat));
     if (p->opts->repeat > 0)
         p->repeat = p->opts->repeat;
-    /* The tables, for the names. */
+    /* Only the tables are needed, for the names. */
     PL_TRY(pl_options_init(p->options, p->opts->model));
     pl_options_close(p->options);
     PL_TRY(gather_words(p));

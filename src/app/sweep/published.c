@@ -1,7 +1,7 @@
-/* published.c - reads the published values of a sweep file and deals them to
+/* published.c - reads the published values of a sweep file and assigns them to
  * the cells: the first value of a line to the first cell that has the line's
- * flags, and so on. A line with more or fewer values than cells is refused
- * when all cells are known. */
+ * flags, and so on.  A line with more or fewer values than cells is refused
+ * once all cells are known. */
 #include "app/sweep/published.h"
 
 #include "base/mem.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "92.12", "92.12%"; "?" is not known: NAN. */
+/* "92.12" or "92.12%"; "?" gives NAN: not known. */
 static pl_status read_value(const char *text, double *out)
 {
     char *end;
@@ -117,7 +117,7 @@ void pl_publisher_close(pl_publisher *publisher)
     *publisher = (pl_publisher) { 0 };
 }
 
-/* The cell has every flag that the entry names. */
+/* True if the cell has every flag of the entry. */
 static pl_status is_meant(const pl_json *entry, const pl_json *values,
                           bool *out)
 {

@@ -1,4 +1,4 @@
-/* published.h - what a report has published about the cells of a sweep.
+/* published.h - published results for the cells of a sweep.
  *
  * An entry is {"at": "file:7", "result": "test_accuracy", "machine": false,
  * "where": {flag: value}, "values": ["92.12%", "?"]}: one value for each cell
@@ -10,15 +10,15 @@
 
 #include "base/json/json.h"
 
-/* Make an entry of the words of a line, RESULT [machine] [FLAG=VALUE...]
- * VALUE...; `at` is where it stands.  PL_USAGE says what was expected. */
+/* Make an entry from the words of a line, RESULT [machine] [FLAG=VALUE...]
+ * VALUE...; `at` is its place.  PL_USAGE has the expected form. */
 pl_status pl_published_read(pl_json **out, const pl_json *words,
                             const char *at) PL_MUST_CHECK;
 
-/* The values of a spec, dealt to its cells one after another. */
+/* Assigns the values of a spec to its cells in order. */
 typedef struct pl_publisher {
-    const pl_json *entries; /* the spec's; NULL: it has none */
-    size_t *used;           /* values of each entry that have a cell */
+    const pl_json *entries; /* the spec's; NULL: none */
+    size_t *used;           /* values of each entry that have been assigned */
 } pl_publisher;
 
 pl_status pl_publisher_init(pl_publisher *publisher,
@@ -26,14 +26,14 @@ pl_status pl_publisher_init(pl_publisher *publisher,
 void pl_publisher_close(pl_publisher *publisher); /* a zeroed one is fine */
 
 /* Set "published": {result: number} in the cell with these values of the grid;
- * nothing where no value is known.  Repetitions, which follow the first run of
- * a cell, get the same values. */
+ * nothing if no value is known.  Repetitions, which follow the first run of a
+ * cell, get the same values. */
 pl_status pl_publisher_deal(pl_publisher *publisher, const pl_json *values,
                             bool repetition, pl_json *cell) PL_MUST_CHECK;
-/* PL_USAGE when the cells were more or fewer than the values. */
+/* PL_USAGE when the numbers of cells and values differ. */
 pl_status pl_publisher_finish(const pl_publisher *publisher) PL_MUST_CHECK;
 
-/* The results of the spec whose values depend on the machine: a list, which
+/* The results of the spec whose values depend on the machine, as an array that
  * the caller frees. */
 pl_status pl_published_machine(pl_json **out,
                                const pl_json *spec) PL_MUST_CHECK;

@@ -1,7 +1,7 @@
 /* series.c - finds the sweep files, plans each, and runs them in the order of
  * the command line, those of a folder in the order of their names. All are
- * planned before the first one runs, so that a mistake in the last file does
- * not show after hours. */
+ * planned before the first one runs, so that an error in the last file is not
+ * found hours later. */
 #include "app/sweep/series.h"
 
 #include "app/sweep/about.h"
@@ -19,7 +19,7 @@
 #define MOST_FILE ((size_t)1 << 20)
 #define ENDING    ".sweep"
 
-/* --- which files ------------------------------------------------------ */
+/* --- the files -------------------------------------------------------- */
 
 static pl_status add_sweep(pl_series *series, const char *folder,
                            const char *file)
@@ -31,7 +31,7 @@ static pl_status add_sweep(pl_series *series, const char *folder,
                           : pl_mem_copy_text(&sweep->file, file);
 }
 
-/* Numbers by value: a2 before a10. */
+/* Compare numbers by value: a2 before a10. */
 static int by_version(const void *a, const void *b)
 {
     return strverscmp(*(char *const *)a, *(char *const *)b);
@@ -79,7 +79,7 @@ static pl_status find_files(pl_series *series)
     return opts->grid != NULL ? add_sweep(series, NULL, "--grid") : PL_OK;
 }
 
-/* --- where to, and what ----------------------------------------------- */
+/* --- folders and cells ----------------------------------------------- */
 
 static pl_status choose_out(const pl_series *series, pl_series_sweep *sweep)
 {
@@ -94,7 +94,7 @@ static pl_status choose_out(const pl_series *series, pl_series_sweep *sweep)
     return pl_file_join(&sweep->out, series->out, sweep->name);
 }
 
-/* Two files of one name would share a folder. */
+/* Two files with the same name would share a folder. */
 static pl_status check_names(const pl_series *series)
 {
     for (size_t i = 0; i < series->count; i++)
@@ -177,7 +177,7 @@ void pl_series_close(pl_series *series)
 
 /* --- running ---------------------------------------------------------- */
 
-/* In which ways it differs from the experiment. */
+/* The differences from the experiment. */
 static void say_notes(const pl_series_sweep *sweep)
 {
     const pl_json *notes;

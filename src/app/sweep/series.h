@@ -11,7 +11,7 @@ typedef struct pl_series_opts {
     const pl_app *app;  /* required */
     char *const *files; /* sweep files, or folders of *.sweep */
     size_t file_count;
-    const char *grid; /* instead of files: this grid of `model` */
+    const char *grid; /* instead of files: a grid for `model` */
     const char *model;
     const char *out;  /* NULL: sweeps, or sweeps/quick */
     const char *data; /* the next five as in pl_sweep_plan_opts */
@@ -33,20 +33,21 @@ typedef struct pl_series {
     const pl_series_opts *opts;
     pl_series_sweep *list;
     size_t count;
-    bool many; /* each has a folder of its own below `out` */
-    char *out; /* the folder that holds them all */
+    bool many; /* each has its own folder below `out` */
+    char *out; /* the folder of all sweeps */
 } pl_series;
 
-/* Read and check all sweeps before one runs.  A folder, or more than one file,
- * goes to <out>/<name of the file>/ each; one file to <out>, or when that is
- * NULL also to a folder of its name.  PL_USAGE names the file. */
+/* Read and check all sweeps before one runs.  The sweeps of a folder, or of
+ * more than one file, go to <out>/<name of the file>/ each; a single file goes
+ * to <out>, or if that is NULL also to a folder with its name.  PL_USAGE names
+ * the file. */
 pl_status pl_series_init(pl_series *series,
                          const pl_series_opts *opts) PL_MUST_CHECK;
 void pl_series_close(pl_series *series); /* a zeroed one is fine */
 
-/* Run them in order, with one estimate of the time left.  A cell that fails
- * leaves the others standing; then the result is PL_IO and says how many.
- * PL_INTERRUPTED after Ctrl-C; the same call goes on. */
+/* Run them in order, with one estimate of the time left.  A failed cell does
+ * not stop the others; the result is then PL_IO and has the number of failed
+ * cells. PL_INTERRUPTED after Ctrl-C; the same call resumes. */
 pl_status pl_series_run(const pl_series *series) PL_MUST_CHECK;
 
 #endif

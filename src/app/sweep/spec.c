@@ -1,5 +1,5 @@
 /* spec.c - parses a sweep file and --grid: the model, its flags and the axes of
- * its grids. Names and values are checked later, where cells are made. */
+ * its grids. Names and values are checked later, when cells are made. */
 #include "app/sweep/spec.h"
 
 #include "app/sweep/published.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is being read. */
+/* The state of the parser. */
 typedef struct spec {
     char *model;
     int64_t repeat; /* 0: not given */
@@ -41,7 +41,7 @@ static pl_status open_spec(spec *s)
     return status;
 }
 
-/* Move a part into the object, also when that fails; NULL is no part. */
+/* Move a part into the object, also on failure; NULL is ignored. */
 static pl_status move(pl_json *json, const char *key, pl_json **part)
 {
     pl_json *moved = *part;
@@ -49,8 +49,8 @@ static pl_status move(pl_json *json, const char *key, pl_json **part)
     return moved != NULL ? pl_json_set_take(json, key, moved) : PL_OK;
 }
 
-/* Copy the next word of *at to `word`, which has room for all of it; quotes
- * keep blanks.  *found is false at the end. */
+/* Copy the next word of *at to `word`, which must have room for all of it;
+ * quotes preserve spaces.  *found is false at the end. */
 static pl_status next_word(const char **at, char *word, bool *found)
 {
     const char *p = *at + strspn(*at, " \t\r");
@@ -122,7 +122,7 @@ static pl_status add_grid(spec *s, const char *text, char *word)
     return pl_json_append_take(s->grids, grid);
 }
 
-/* All words that are left. */
+/* All remaining words. */
 static pl_status add_words(pl_json *list, const char *text, char *word)
 {
     for (;;) {
@@ -232,7 +232,7 @@ out:
     return status;
 }
 
-/* quick FLAG... FLAG=VALUE,...: flags, and values of the grids that stay. */
+/* quick FLAG... FLAG=VALUE,...: flags, and values of the grids to keep. */
 static pl_status set_quick(spec *s, const char *text, char *word)
 {
     pl_json *flags, *grid = NULL;
@@ -323,7 +323,7 @@ static pl_status read_lines(spec *s, const char *text, const char *what)
     return status;
 }
 
-/* The parts are the object's afterwards. */
+/* The parts move into the object. */
 static pl_status assemble(spec *s, pl_json **out)
 {
     pl_json *json;

@@ -1,4 +1,4 @@
-/* spec.h - what a sweep shall run, read from text.
+/* spec.h - the description of a sweep, read from text.
  *
  * docs/formats/sweep.md has the format.  The result is
  *
@@ -9,9 +9,9 @@
  *    "published": [...],
  *    "quick": {"flags": ["--epochs", "1"], "grid": {"batch": ["10"]}}}
  *
- * without the last four where the text does not have them (published.h has the
- * entries of the list).
- * Names and values are checked where the cells are made (plan.h).
+ * without those of the last four that the text lacks (published.h describes the
+ * entries of "published").  Names and values are checked where the cells are
+ * made (plan.h).
  *
  * Threads: any. */
 #ifndef PL_APP_SWEEP_SPEC_H
@@ -21,7 +21,7 @@
 
 #define PL_SWEEP_REPEAT_MOST 1000
 
-/* `what` (a file name) goes into messages, with the line. */
+/* `what` (a file name) is used in messages, with the line. */
 pl_status pl_sweep_spec_parse(pl_json **out, const char *text,
                               const char *what) PL_MUST_CHECK;
 

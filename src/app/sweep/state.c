@@ -1,5 +1,5 @@
 /* state.c - reads and writes sweep.json, and matches the cells of an earlier
- * start with those of this one, so that a sweep resumes. */
+ * start with those of this one, so that a sweep can resume. */
 #include "app/sweep/state.h"
 
 #include "base/file/file.h"
@@ -16,7 +16,7 @@ static const char *const states[] = { [PL_CELL_WAITING] = "waiting",
                                       [PL_CELL_FAILED] = "failed",
                                       NULL };
 
-/* A plan has a cell without its last three. */
+/* A plan's cells lack the last three fields. */
 static const pl_field cell_rows[] = {
     { "args", PL_FIELD_ANY_LIST(pl_sweep_cell, args) },
     { "name", PL_FIELD_TEXT(pl_sweep_cell, name) },
@@ -43,7 +43,7 @@ static const pl_field file_rows[] = {
 };
 const pl_fields pl_sweep_file_fields = PL_FIELDS(pl_sweep_file, file_rows);
 
-/* The fields of a newer format may be others. */
+/* The fields of a newer format may differ. */
 static pl_status check_format(const pl_json *json)
 {
     int64_t format;
@@ -55,7 +55,7 @@ static pl_status check_format(const pl_json *json)
     return PL_OK;
 }
 
-/* What the file says; nothing when there is none. */
+/* Read the file; nothing if it does not exist. */
 static pl_status read_file(pl_sweep_state *state)
 {
     pl_sweep_file *file = &state->others;
@@ -96,7 +96,7 @@ static pl_sweep_cell *find_cell(pl_sweep_state *state, const char *name)
     return NULL;
 }
 
-/* Move what became of a cell into the plan's. */
+/* Move the state of a cell in the file to the plan's cell. */
 static pl_status take_state(const pl_sweep_state *state, pl_sweep_cell *cell,
                             pl_sweep_cell *old)
 {
@@ -116,7 +116,7 @@ static pl_status take_state(const pl_sweep_state *state, pl_sweep_cell *cell,
     return PL_OK;
 }
 
-/* What is left in `others` are cells that the plan does not have. */
+/* `others` keeps the cells that the plan does not have. */
 static pl_status take_states(pl_sweep_state *state)
 {
     PL_TRY(read_file(state));
@@ -138,7 +138,7 @@ static pl_status take_states(pl_sweep_state *state)
     return PL_OK;
 }
 
-/* A folder that no cell of the sweep has made is not ours. */
+/* A folder that no cell of the sweep created is not ours. */
 static pl_status check_folders(const pl_sweep_state *state, const char *out)
 {
     for (size_t i = 0; i < state->count; i++) {

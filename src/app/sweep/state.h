@@ -1,4 +1,4 @@
-/* state.h - sweep.json: what became of the cells of a sweep.
+/* state.h - sweep.json: the states of the cells of a sweep.
  *
  * Threads: one. */
 #ifndef PL_APP_SWEEP_STATE_H
@@ -9,31 +9,31 @@
 /* The states of a cell, in the order of their names in the file. */
 typedef enum pl_cell_state {
     PL_CELL_WAITING,
-    PL_CELL_RUNNING, /* was begun: goes on from its last checkpoint */
+    PL_CELL_RUNNING, /* was started: resumes from its last checkpoint */
     PL_CELL_DONE,
     PL_CELL_FAILED,
 } pl_cell_state;
 
 typedef struct pl_sweep_cell {
-    const pl_json *args; /* the flags: an array of texts; borrowed from the
-                            plan, as all up to `published` */
+    const pl_json *args; /* flags: an array of texts; borrowed from the plan,
+                            like all fields up to `published` */
     const char *name;
     const pl_json *values; /* {flag: value} of the grid; NULL: not known */
     int64_t repeat;
     const pl_json *published; /* {result: number}; NULL: none */
     pl_cell_state state;
-    double seconds; /* that it took, in all */
-    char *error;    /* of one that failed */
+    double seconds; /* run time in total */
+    char *error;    /* of a failed cell */
 } pl_sweep_cell;
 extern const pl_fields pl_sweep_cell_fields;
 
 #define PL_SWEEP_FILE_CELLS_MAX 1000000
 
-/* The file. */
+/* The contents of the file. */
 typedef struct pl_sweep_file {
     int64_t format;
     const char *model;
-    const pl_json *about; /* observe/runs/experiment.h; NULL: nothing */
+    const pl_json *about; /* observe/runs/experiment.h; NULL: none */
     pl_sweep_cell *cells;
     size_t count;
 } pl_sweep_file;
@@ -45,13 +45,13 @@ typedef struct pl_sweep_state {
     const pl_json *about;
     pl_sweep_cell *cells;
     size_t count;
-    pl_sweep_file others; /* cells in the file that are not of this plan */
-    pl_json *own_json;    /* what they point into */
+    pl_sweep_file others; /* cells in the file that this plan does not have */
+    pl_json *own_json;    /* the memory that they point into */
 } pl_sweep_state;
 
-/* Take the plan's cells, and their states from the file where it is there;
- * `about` (or NULL) goes into the file.  Both must outlive the state.  PL_USAGE
- * when a cell was run with other flags, or its folder is not the sweep's. */
+/* Take the plan's cells, and their states from the file if it exists; `about`
+ * (or NULL) goes into the file.  Both must outlive the state.  PL_USAGE when a
+ * cell was run with other flags, or its folder is not the sweep's. */
 pl_status pl_sweep_state_init(pl_sweep_state *state, const char *out,
                               const char *model, const pl_json *about,
                               const pl_json *plan) PL_MUST_CHECK;

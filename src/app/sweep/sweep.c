@@ -30,7 +30,7 @@
 
 #define PROGRAM     "/proc/self/exe"
 #define TICK_MS     200
-#define END_MS      60000 /* for a training to save itself after SIGTERM */
+#define END_MS      60000 /* for a training to save after SIGTERM */
 #define BAR_CELLS   16
 #define OTHER_CELLS 44 /* of the line, at most: counts and times */
 #define ERROR_BYTES 512
@@ -42,12 +42,12 @@ typedef struct sweep {
     const atomic_bool *interrupt;
     bool terminal;
     pl_sweep_total own;  /* of this sweep */
-    pl_sweep_total *all; /* of all sweeps; `own` when it is the only one */
-    size_t now;          /* the cell that runs */
-    int64_t cell_ns;     /* when it began */
+    pl_sweep_total *all; /* of all sweeps; `own` for a single one */
+    size_t now;          /* index of the running cell */
+    int64_t cell_ns;     /* when it started */
 } sweep;
 
-/* --- what is shown ---------------------------------------------------- */
+/* --- progress --------------------------------------------------------- */
 
 static double seconds_since(int64_t ns)
 {
@@ -65,8 +65,8 @@ static double mean_of(const pl_sweep_total *total)
     return total->took_s / (double)total->took_count;
 }
 
-/* As long as cells took so far, each of the rest will take: those of this
- * sweep as its own, those of the sweeps to come as all. */
+/* Assume that each remaining cell takes as long as previous ones on average:
+ * cells of this sweep as its own, cells of later sweeps as all. */
 static double left_seconds(const sweep *s, double elapsed)
 {
     size_t here = rest_of(&s->own), rest = rest_of(s->all);
@@ -77,8 +77,8 @@ static double left_seconds(const sweep *s, double elapsed)
            (rest > here ? all * (double)(rest - here) : 0);
 }
 
-/* What is left for the name: a line that is wider than the terminal could not
- * be drawn over. */
+/* Columns left for the name: a line that is wider than the terminal could not
+ * be redrawn. */
 static int name_room(void)
 {
     struct winsize size;
@@ -114,7 +114,7 @@ static void draw(const sweep *s)
                       used < (int)sizeof line ? (size_t)used : sizeof line - 1);
 }
 
-/* Behind a cell that is over, where no bar shows it. */
+/* Appended to the line of a finished cell if no bar shows it. */
 static const char *estimate(const sweep *s, char *text, size_t room)
 {
     char left[PL_DURATION];
@@ -125,7 +125,7 @@ static const char *estimate(const sweep *s, char *text, size_t room)
     return text;
 }
 
-/* One line for good; the bar is drawn below it. */
+/* A permanent line; the bar is drawn below it. */
 static void say(const sweep *s, const pl_sweep_cell *cell, const char *what)
 {
     char name[ERROR_BYTES], text[2 * ERROR_BYTES], eta[48];
@@ -196,7 +196,7 @@ static bool names_workers(const char *word)
            (word[sizeof flag - 1] == '\0' || word[sizeof flag - 1] == '=');
 }
 
-/* Without --workers, `train` has one and `launch` one on each host. */
+/* Without --workers, `train` uses one worker and `launch` one per host. */
 static pl_status make_command(const sweep *s, const pl_sweep_cell *cell,
                               bool resumes, process *p)
 {
@@ -221,7 +221,7 @@ static pl_status make_command(const sweep *s, const pl_sweep_cell *cell,
     p->argv[used++] = "--run";
     p->argv[used++] = p->run;
     if (resumes)
-        p->argv[used++] = "--resume-or-start"; /* it may not have begun */
+        p->argv[used++] = "--resume-or-start"; /* it may not have started */
     return PL_OK;
 }
 
@@ -241,7 +241,7 @@ static pl_status start_process(const sweep *s, const pl_sweep_cell *cell,
     return PL_OK;
 }
 
-/* Wait for its end.  After an interrupt it is asked to end, then killed. */
+/* Wait for its end.  After an interrupt it gets SIGTERM, then SIGKILL. */
 static int wait_for(const sweep *s, const process *p)
 {
     bool asked = false, killed = false;
@@ -283,7 +283,7 @@ static void add_time(sweep *s, double seconds)
     s->all->took_count++;
 }
 
-/* The last line it wrote, as plain text: it goes into a JSON file. */
+/* The last line of its output as plain text, for a JSON file. */
 static pl_status note_failure(sweep *s, pl_sweep_cell *cell, const process *p,
                               int ended)
 {
@@ -313,17 +313,17 @@ static pl_status judge(sweep *s, pl_sweep_cell *cell, const process *p,
         return say_done(s, cell);
     }
     if (atomic_load(s->interrupt))
-        return PL_OK; /* it goes on next time */
+        return PL_OK; /* it resumes next time */
     return note_failure(s, cell, p, ended);
 }
 
-/* sweep.json says that the cell runs before there is anything of it, and by the
- * same write what became of the one before. */
+/* sweep.json records that the cell runs before the cell creates anything; the
+ * same write records the result of the previous cell. */
 static pl_status begin_cell(sweep *s, pl_sweep_cell *cell, process *p)
 {
     bool resumes = cell->state == PL_CELL_RUNNING;
     PL_TRY(pl_file_join(&p->run, s->opts->out, cell->name));
-    if (cell->state == PL_CELL_FAILED) /* what it left is of no use */
+    if (cell->state == PL_CELL_FAILED) /* its files are of no use */
         PL_TRY(pl_file_remove_all(p->run));
     cell->seconds = resumes ? cell->seconds : 0;
     cell->state = PL_CELL_RUNNING;
@@ -343,7 +343,7 @@ static pl_status run_cell(sweep *s, pl_sweep_cell *cell)
     return status;
 }
 
-/* --- all of them ------------------------------------------------------ */
+/* --- all cells -------------------------------------------------------- */
 
 static pl_status make_logs(const sweep *s)
 {
@@ -369,7 +369,7 @@ static pl_status lock_folder(sweep *s)
     return PL_OK;
 }
 
-/* What earlier starts have done also tells how long cells take. */
+/* Cells of earlier starts also contribute to the estimate. */
 static void count_done(sweep *s)
 {
     for (size_t i = 0; i < s->state.count; i++)

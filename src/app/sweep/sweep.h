@@ -2,8 +2,8 @@
  *
  * Each cell is a `train` process, or a `launch` that trains over hosts, with a
  * run folder of its own, OUT/<cell>, and a log, OUT/log/<cell>.log.
- * OUT/sweep.json says what became of each (docs/formats/sweep.md), so the same
- * command goes on where it was ended.
+ * OUT/sweep.json has the state of each (docs/formats/sweep.md), so the same
+ * command resumes an interrupted sweep.
  *
  * Threads: one. */
 #ifndef PL_APP_SWEEP_SWEEP_H
@@ -11,32 +11,32 @@
 
 #include "base/json/json.h"
 
-/* Cells of all sweeps that run one after another. */
+/* The cells of all sweeps of a series. */
 typedef struct pl_sweep_total {
     size_t cells;
     size_t done, failed;
-    double took_s; /* what `took_count` cells took */
+    double took_s; /* run time of `took_count` cells */
     size_t took_count;
 } pl_sweep_total;
 
 typedef struct pl_sweep_opts {
     const char *program;       /* required: for messages and process lists */
     const char *model;         /* required */
-    const pl_json *cells;      /* required: of pl_sweep_plan */
-    const pl_json *about;      /* what the sweep is about; or NULL */
-    const char *out;           /* required: made when missing */
-    const char *const *launch; /* words before `train`, NULL at the end: "launch
-                                  --hosts a,b --"; NULL: train on this machine
-                                */
+    const pl_json *cells;      /* required; from pl_sweep_plan */
+    const pl_json *about;      /* the description of the sweep; or NULL */
+    const char *out;           /* required; created if missing */
+    const char *const *launch; /* words before `train`, NULL-terminated: "launch
+                                  --hosts a,b --"; NULL: train on this
+                                  machine */
     bool quiet;                /* no progress */
-    const char *name;          /* of one among several sweeps; or NULL */
-    pl_sweep_total *total;     /* of the several, counted up; or NULL */
+    const char *name;          /* of one of several sweeps; or NULL */
+    pl_sweep_total *total;     /* of all sweeps, updated here; or NULL */
 } pl_sweep_opts;
 
-/* Run what is not done.  A cell that fails is reported, and the others are
- * run; then the result is PL_IO and says how many.  PL_INTERRUPTED after
- * Ctrl-C, with the cell that was running saved.  PL_USAGE when `out` holds
- * another sweep. */
+/* Run the cells that are not done.  A failed cell is reported, and the others
+ * are run; the result is then PL_IO and has the number of failed cells.
+ * PL_INTERRUPTED after Ctrl-C, with the running cell saved.  PL_USAGE when
+ * `out` holds another sweep. */
 pl_status pl_sweep_run(const pl_sweep_opts *opts) PL_MUST_CHECK;
 
 #endif

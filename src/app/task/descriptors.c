@@ -1,5 +1,6 @@
-/* How many descriptors each kind of task needs, counted in /proc/PID/fd of
- * running jobs and rounded up, and whether it may have them. */
+/* The number of descriptors that each kind of task needs, counted in
+ * /proc/PID/fd of running jobs and rounded up, and whether the process may have
+ * them. */
 #include "app/task/descriptors.h"
 
 #include <errno.h>
@@ -7,17 +8,17 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* Standard streams, logs, records, data and checkpoint files, and those that
- * a server does not use for connections. */
+/* Standard streams, logs, records, data and checkpoint files, and a server's
+ * descriptors other than connections. */
 #define TASK          44
 #define OF_WORKER     6 /* at a server: two connections, shared memory */
 #define OF_SERVER     8 /* at a worker: a connection, its thread, memory */
-#define OF_FELLOW     2 /* at a server: another one's connection */
+#define OF_FELLOW     2 /* at a server: the connection of another one */
 #define OF_RING       32
 #define OF_MEMBER     4   /* of the ring, at its coordinator */
 #define OF_PEER       6   /* of a matrix product: connections both ways */
 #define OF_SUPERVISED 4   /* a task, at its supervisor */
-#define STRANGERS     160 /* so that they do not use up the tasks' */
+#define STRANGERS     160 /* connections of others, beside the tasks' */
 #define ALONE         24  /* a training in one process */
 
 int64_t pl_descriptors_of_task(const pl_cluster *cluster, pl_task task)
@@ -42,7 +43,7 @@ int64_t pl_descriptors_of_job(const pl_cluster *cluster)
     return most;
 }
 
-/* The limit is below `need` and may not be raised so far. */
+/* The limit is below `need` and may not be raised to it. */
 static pl_status too_few(const pl_cluster *cluster, rlim_t need, rlim_t most)
 {
     char whose[96] = "a training", fewer[] = " or use fewer tasks";

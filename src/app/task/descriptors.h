@@ -1,7 +1,7 @@
 /* descriptors.h - the open files that the tasks of a job need.
  *
- * Known before anything starts: a job that would run out of descriptors in the
- * middle, say at its last checkpoint, is refused instead.
+ * They are checked before anything starts: a job that would run out of
+ * descriptors later, for example at its last checkpoint, is refused.
  *
  * Threads: the main one, before others. */
 #ifndef PL_APP_TASK_DESCRIPTORS_H
@@ -9,18 +9,18 @@
 
 #include "job/cluster/cluster.h"
 
-/* What one task of the cluster needs at most. */
+/* The most that one task of the cluster needs. */
 int64_t pl_descriptors_of_task(const pl_cluster *cluster, pl_task task);
-/* What the task that needs most of them does, the supervisor included. */
+/* The most that any task needs, the supervisor included. */
 int64_t pl_descriptors_of_job(const pl_cluster *cluster);
 
-/* Raise the limit of this process, and so of those it starts, to `count`.
- * PL_USAGE when it may not be raised that far. */
+/* Raise the limit of this process, and so of the processes it starts, to
+ * `count`. PL_USAGE when it may not be raised that far. */
 pl_status pl_descriptors_ensure(const pl_cluster *cluster,
                                 int64_t count) PL_MUST_CHECK;
 /* The same for a training in one process. */
 pl_status pl_descriptors_ensure_alone(void) PL_MUST_CHECK;
-/* The same for a matrix product: for each worker, and what starts them. */
+/* The same for a matrix product: for each worker and for its starter. */
 pl_status pl_descriptors_ensure_product(int32_t workers) PL_MUST_CHECK;
 
 #endif

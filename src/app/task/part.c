@@ -1,5 +1,6 @@
-/* Which task of which cluster this process is, or that it trains alone: found
- * from flags, mpirun's environment and TF_CONFIG, in the order of part.h. */
+/* Which task of which cluster this process is, or that it trains alone:
+ * determined from flags, mpirun's environment and TF_CONFIG, in the order of
+ * part.h. */
 #include "app/task/part.h"
 
 #include "base/error.h"
@@ -16,7 +17,7 @@
 #define JOIN_LOCAL_S 60
 #define JOIN_HAND_S  600
 
-/* Where the cluster comes from, in the order in which one beats another. */
+/* The source of the cluster, in order of precedence. */
 typedef enum origin {
     FROM_FILE,
     FROM_COUNTS,
@@ -24,7 +25,7 @@ typedef enum origin {
     FROM_TF_CONFIG,
 } origin;
 
-/* Is this one of several ranks that mpirun or srun has started? */
+/* Is this one of several ranks that mpirun or srun started? */
 static bool is_rank(pl_mpi_place *place)
 {
     return pl_mpi_launched(place) && place->size > 1;
@@ -63,7 +64,7 @@ static pl_status check_index(const pl_options *options,
     return PL_OK;
 }
 
-/* Who this process is, where --role says it. */
+/* This process's task, given by --role. */
 static pl_status take_role(pl_part *part, const pl_options *options)
 {
     PL_TRY(check_index(options, &part->cluster));
@@ -74,7 +75,7 @@ static pl_status take_role(pl_part *part, const pl_options *options)
     return status == PL_OK ? PL_OK : pl_context(status, "--role");
 }
 
-/* Pairs of flags of which each makes sense. */
+/* Pairs of flags that exclude each other. */
 static pl_status check_pairs(const pl_options *options)
 {
     const pl_train_options *train = &options->train;
@@ -124,8 +125,8 @@ static pl_status part_from_counts(pl_part *part, const pl_options *options)
     return PL_OK;
 }
 
-/* A TF_CONFIG that has no cluster, or does not say which of its tasks this
- * process is, is as good as none: schedulers set it for local runs, too. */
+/* A TF_CONFIG without a cluster, or without the task of this process, is
+ * ignored: schedulers set it for local runs too. */
 static pl_status drop_local_tf_config(const pl_options *options,
                                       const char **tf_config)
 {
@@ -154,7 +155,7 @@ static pl_status part_from_tf_config(pl_part *part, const pl_options *options,
     return role ? take_role(part, options) : PL_OK;
 }
 
-/* All ranks train; the first is the chief and the only one that talks. */
+/* All ranks train; the first is the chief and the only one that prints. */
 static pl_status part_from_mpi(pl_part *part, pl_options *options)
 {
     pl_train_options *train = &options->train;
@@ -215,14 +216,14 @@ static pl_status find_part(pl_part *part, pl_options *options,
     return PL_OK;
 }
 
-/* Who starts the tasks, as pl_options_check has it. */
+/* The way the tasks are started, for pl_options_check. */
 static const char *start_of(const pl_part *part, const pl_options *options)
 {
     bool by_hand = part->kind == PL_PART_TASK && options->train.control == 0;
     return part->kind == PL_PART_ALONE ? "alone" : by_hand ? "hand" : "here";
 }
 
-/* Can workers be started by mpirun here? */
+/* Can mpirun start workers here? */
 static bool has_mpirun(void)
 {
     const char *at = getenv("PATH");
@@ -237,9 +238,9 @@ static bool has_mpirun(void)
     return false;
 }
 
-/* Ranks of a launcher, and workers started here where there is one, speak MPI;
- * workers that people start have only the ring.  Where MPI was not asked for
- * and is not all there, the ring does as well. */
+/* Ranks of a launcher use MPI, and so do workers started here if mpirun exists;
+ * workers started by hand have only the ring.  If MPI was not requested and is
+ * not complete, the ring is used instead. */
 static pl_status choose_engine(const pl_part *part, pl_options *options)
 {
     pl_train_options *train = &options->train;
@@ -262,7 +263,7 @@ static pl_status choose_engine(const pl_part *part, pl_options *options)
                                 pl_mpi_check() == PL_OK
                             ? PL_TRAIN_ENGINE_MPI
                             : PL_TRAIN_ENGINE_RING;
-    /* What is not there will not be there at the next start either. */
+    /* A missing MPI would be missing at the next start too. */
     if (train->engine != PL_TRAIN_ENGINE_MPI || pl_mpi_check() == PL_OK)
         return PL_OK;
     const char *why = pl_error_message();
@@ -290,12 +291,12 @@ static pl_status choose_allreduce(const pl_part *part, pl_options *options)
     if (train->engine == PL_TRAIN_ENGINE_MPI && part->beside == 0)
         return PL_FAIL(PL_USAGE, "--engine mpi: one worker exchanges no "
                                  "gradients; leave it out, or add --workers N");
-    if (train->engine < 0) /* one worker: there is nothing to sum */
+    if (train->engine < 0) /* one worker: nothing to sum */
         train->engine = PL_TRAIN_ENGINE_RING;
     return PL_OK;
 }
 
-/* What a sparse model does not do together with other processes. */
+/* Flags that a sparse model does not support with other processes. */
 static pl_status check_sparse(const pl_options *options)
 {
     const pl_train_options *train = &options->train;
@@ -348,7 +349,7 @@ static pl_status choose_strategy(const pl_part *part, pl_options *options)
     return PL_OK;
 }
 
-/* The limit on gradients of a step, and what a lost worker means. */
+/* The limit on gradients of a step, and the reaction to a lost worker. */
 static pl_status fill_mode(pl_options *options)
 {
     pl_train_options *train = &options->train;
@@ -390,7 +391,7 @@ static pl_status divide_batch(pl_train_options *train)
     return PL_OK;
 }
 
-/* This process's address; NULL for those without. */
+/* This process's address; NULL if it has none. */
 static const char *own_address(const pl_part *part)
 {
     const pl_cluster *cluster = &part->cluster;
@@ -402,7 +403,7 @@ static const char *own_address(const pl_part *part)
                : cluster->worker_address[worker];
 }
 
-/* The workers that share this machine's cores, at least one. */
+/* The number of workers that share this machine's cores, at least one. */
 static int32_t workers_here(const pl_part *part)
 {
     const pl_cluster *cluster = &part->cluster;

@@ -6,15 +6,15 @@
 #include "base/log.h"
 #include "net/address.h"
 
-/* Those who listen: the servers or, where there are none, the workers. */
+/* The tasks that listen: the servers or, if there are none, the workers. */
 static char *const *listeners(const pl_cluster *cluster, int32_t *count)
 {
     *count = cluster->ps > 0 ? cluster->ps : cluster->workers;
     return cluster->ps > 0 ? cluster->ps_address : cluster->worker_address;
 }
 
-/* The first listener that others than this host can reach; -1: none.  A name
- * that means nothing here is another host's. */
+/* The first listener that other hosts can reach; -1: none.  A name that this
+ * host cannot resolve belongs to another host. */
 static pl_status find_open(const pl_cluster *cluster, int32_t *out)
 {
     int32_t count;
@@ -56,7 +56,7 @@ static pl_status do_without(const pl_task_keys_opts *opts)
     return PL_OK;
 }
 
-/* A file that cannot be used is a mistake in the command. */
+/* An unusable file is an error in the command. */
 static pl_status read_file(pl_secret *out, const char *path, const char *where)
 {
     pl_status status = pl_secret_read(out, path);
@@ -76,7 +76,7 @@ pl_status pl_task_keys(pl_job_keys *out, bool *has,
     *has = true;
     if (train->strategy == PL_TRAIN_STRATEGY_ALLREDUCE &&
         train->engine == PL_TRAIN_ENGINE_MPI) {
-        *has = false; /* MPI's network is the launcher's business */
+        *has = false; /* the launcher secures MPI's network */
         return PL_OK;
     }
     if (opts->control != NULL)

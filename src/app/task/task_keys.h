@@ -1,8 +1,9 @@
-/* task_keys.h - which keys a task of a job has, and whether it may do without.
+/* task_keys.h - the keys of a task of a job, and whether it may run without
+ * keys.
  *
- * A supervised task gets its secret from the supervisor.  One started by hand
- * reads a key file; without, its job must stay on loopback unless the user
- * says --insecure.
+ * A supervised task gets its secret from the supervisor.  A task started by
+ * hand reads a key file; without one, its job must stay on loopback unless
+ * --insecure is given.
  *
  * Threads: one. */
 #ifndef PL_APP_TASK_TASK_KEYS_H
@@ -17,11 +18,11 @@ typedef struct pl_task_keys_opts {
     const pl_options *options; /* required */
     const pl_cluster *cluster; /* required */
     pl_control *control;       /* NULL: started by hand */
-    const char *environment;   /* of PACELINE_KEYS; NULL: not set */
+    const char *environment;   /* value of PACELINE_KEYS; NULL: not set */
     const char *program;       /* for messages; required */
 } pl_task_keys_opts;
 
-/* *has tells whether there are any.  PL_USAGE when there must be, or the file
+/* *has: whether there are keys.  PL_USAGE when keys are required, or the file
  * cannot be used. */
 pl_status pl_task_keys(pl_job_keys *out, bool *has,
                        const pl_task_keys_opts *opts) PL_MUST_CHECK;

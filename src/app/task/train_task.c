@@ -24,7 +24,7 @@
 #include <string.h>
 
 #define ANY_PORT  "127.0.0.1:0"
-#define LINGER_MS 1000 /* for the last messages to leave */
+#define LINGER_MS 1000 /* for the last messages to be sent */
 
 /* The addresses: from the cluster itself, or from the supervisor. */
 static pl_status learn_cluster(const pl_trainer_opts *opts, pl_cluster *out,
@@ -40,14 +40,14 @@ static pl_status learn_cluster(const pl_trainer_opts *opts, pl_cluster *out,
     return PL_OK;
 }
 
-/* A server's view of the world. */
+/* The state of a parameter server. */
 typedef struct server_task {
     const pl_trainer_opts *opts;
     atomic_bool *interrupt;
     pl_ps_server *server;
     pl_metrics *metrics;
-    char *records; /* where it keeps them; NULL: not known */
-    bool located;  /* it was decided */
+    char *records; /* the folder of its records; NULL: not known */
+    bool located;  /* `records` was decided */
     pl_observers *observers;
     pl_ps_recorder recorder;
     pl_trace *trace; /* with --profile */
@@ -76,7 +76,7 @@ static void start_observers(server_task *task)
                pl_error_message());
 }
 
-/* Where to record is known when the chief has come. */
+/* The folder for records is known once the chief has joined. */
 static void record_server(server_task *task, bool last)
 {
     pl_ps_server_view view = pl_ps_server_look(task->server);
@@ -88,7 +88,7 @@ static void record_server(server_task *task, bool last)
     pl_ps_recorder_put(&task->recorder, &view, pl_ticks_now(), last);
 }
 
-/* Now and then: tell the step, hear of the end. */
+/* Called regularly: report the step, check for the end. */
 static void tell_step(void *context, int64_t step)
 {
     server_task *task = context;
@@ -163,7 +163,7 @@ static pl_status serve(const pl_trainer_opts *opts, pl_ps_server *server,
     return status;
 }
 
-/* What is recorded of a server: its work, and that of its host. */
+/* The records of a server: its work, and its host's resources. */
 static pl_status watch_server(server_task *task)
 {
     const pl_trainer_opts *opts = task->opts;
@@ -197,8 +197,9 @@ static pl_status write_trace(const server_task *task)
     });
 }
 
-/* The only folder a server reads and writes: the one it was given.  One that
- * was started by hand without --run learns it, below where it was started. */
+/* The only folder that a server reads and writes is the given one.  A server
+ * started by hand without --run learns it from the chief, below the folder
+ * where it was started. */
 static bool shares_folder(void *context, uint64_t job, const char *run)
 {
     (void)context;
@@ -221,7 +222,7 @@ static pl_status be_server(const pl_trainer_opts *opts)
     PL_TRY(pl_trainer_settings(opts->options, &settings));
     server_task task = { .opts = opts,
                          .interrupt = pl_trainer_interrupt(opts) };
-    /* One that is started again listens where the others expect it. */
+    /* A restarted server listens at the address that the others know. */
     pl_cluster before = { 0 };
     const char *address = ANY_PORT;
     bool again =
@@ -266,7 +267,7 @@ static pl_status be_server(const pl_trainer_opts *opts)
     pl_metrics_free(task.metrics);
     if (status == PL_OK)
         status = write_trace(&task);
-    /* It was told of a failure, or found one: that of the whole job. */
+    /* The failure, received or its own, is that of the whole job. */
     if (status == PL_CLOSED && opts->control != NULL)
         pl_control_final(opts->control);
     pl_ps_server_free(task.server);
@@ -277,8 +278,7 @@ static pl_status be_server(const pl_trainer_opts *opts)
     return status;
 }
 
-/* The evaluator: whenever the job has come far enough, fetch the parameters
- * and test them. */
+/* The evaluator: whenever a test is due, fetch the parameters and test them. */
 static pl_status evaluate_on(const pl_trainer_opts *opts, pl_job *job,
                              pl_ps_sync *sync, pl_compute *compute,
                              pl_recorder *recorder)
@@ -331,7 +331,7 @@ typedef struct eval_records {
     const pl_ps_sync *sync; /* the evaluator's own */
 } eval_records;
 
-/* What the evaluator used until it leaves. */
+/* The resources that the evaluator has used. */
 static pl_status report_usage(void *context, char **text)
 {
     const eval_records *records = context;
@@ -414,7 +414,7 @@ static pl_status run_evaluator(const pl_trainer_opts *opts, pl_job *job)
     records.sync = sync;
     PL_TRY_OUT(status,
                pl_metrics_new(&records.metrics, &(pl_metrics_opts) { 0 }));
-    if (opts->control != NULL) /* hears of an end before it has joined */
+    if (opts->control != NULL) /* it can be ended before it has joined */
         PL_TRY_OUT(status,
                    pl_status_start(&listener, &(pl_status_opts) {
                                                   .metrics = records.metrics,
@@ -453,7 +453,7 @@ static pl_status be_evaluator(const pl_trainer_opts *opts)
     return status;
 }
 
-/* A worker of a ring listens, and only then learns where the others are. */
+/* A worker of a ring first listens, then learns the addresses of the others. */
 static pl_status be_ring_worker(const pl_trainer_opts *opts)
 {
     int32_t worker = pl_cluster_worker(opts->cluster, opts->task);
@@ -497,7 +497,7 @@ out:
     return status;
 }
 
-/* A task started by hand must listen where the others look for it. */
+/* A task started by hand must listen at the address that the others use. */
 static pl_status check_reach(const pl_trainer_opts *opts)
 {
     bool only_here = false;

@@ -1,4 +1,4 @@
-/* train_task.h - be one task of a job: what a process with --role runs.
+/* train_task.h - runs one task of a job, in a process with --role.
  *
  * Threads: one. */
 #ifndef PL_APP_TASK_TRAIN_TASK_H
@@ -6,9 +6,10 @@
 
 #include "app/train/trainer.h"
 
-/* `control` is NULL when the task was started by hand.  With it, `cluster`
- * has no addresses yet: a server binds a port and tells it by
- * pl_control_address, and all wait for the cluster by pl_control_cluster. */
+/* `control` is NULL when the task was started by hand.  With it, `cluster` has
+ * no addresses yet: a server binds a port and reports it with
+ * pl_control_address, and every task gets the cluster from
+ * pl_control_cluster. */
 pl_status pl_train_task(const pl_trainer_opts *opts) PL_MUST_CHECK;
 
 #endif

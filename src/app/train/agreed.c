@@ -1,5 +1,5 @@
-/* agreed.c - what all tasks of a job must have in common: the model
- * and every flag that says so of itself. */
+/* agreed.c - the settings that all tasks of a job must share: the model and
+ * every flag with that trait. */
 #include "app/train/trainer.h"
 
 pl_status pl_trainer_settings(const pl_options *options, pl_json **out)

@@ -1,5 +1,5 @@
-/* Decides what may travel as factors, and by what layers are chosen; counts the
- * bytes that a codec saves, layer by layer. */
+/* Decides which gradients may travel as factors, and how layers are chosen;
+ * counts the bytes that a codec saves, layer by layer. */
 #include "app/train/coding.h"
 
 #include "app/view/layout.h"
@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Each worker keeps the factors of all. */
+/* Each worker keeps the factors of all workers. */
 #define WORKERS_MOST 64
 
-/* The gradient must be that of one batch, not the mean of several, nor a step
- * of this worker alone; and others multiply factors in float32. */
+/* The gradient must be that of one batch, not the mean of several, nor the
+ * result of local steps; and the other workers multiply factors in float32. */
 static bool may_be_factors(const pl_train_options *train, int32_t workers)
 {
     return !pl_options_bf16(train) && train->micro_batches <= 1 &&
@@ -33,7 +33,7 @@ pl_status pl_coding_factors(pl_factors **factors, const pl_options *options,
     return pl_factors_new(factors, network, train->batch, workers);
 }
 
-/* Where a codec sends a part of the gradient, the rest is state. */
+/* If a codec sends only a part of the gradient, the rest is state. */
 pl_status pl_coding_held(pl_held **held, const pl_options *options,
                          const pl_network *network, int32_t workers, bool chief)
 {
@@ -77,7 +77,7 @@ static bool all_on_loopback(const pl_cluster *cluster)
     return true;
 }
 
-/* Between processes of one host memory is faster than any product. */
+/* Within one host, memory is faster than computing products. */
 pl_link_class pl_coding_link(const pl_train_options *train,
                              const pl_cluster *cluster, int64_t kept)
 {
@@ -88,7 +88,7 @@ pl_link_class pl_coding_link(const pl_train_options *train,
     return all_on_loopback(cluster) ? PL_LINK_FAST : PL_LINK_UNKNOWN;
 }
 
-/* What the busiest link of a step carries of a parameter, in float32. */
+/* Float32 bytes of a parameter on the busiest link, per step. */
 static int64_t plain_bytes(const pl_params_item *item,
                            const pl_train_options *train, int32_t workers)
 {
@@ -119,7 +119,7 @@ static void add_factors(pl_codec_use *use, const pl_coding *coding,
                 pl_factors_bytes(&factors->layers[i], factors->rows, workers));
 }
 
-/* A number that travels takes two: itself and its place. */
+/* Each number sent takes two: its value and its index. */
 static double part_of_topk(const pl_train_options *train)
 {
     return 2 * train->topk_share < 1 ? 2 * train->topk_share : 1;
@@ -186,9 +186,9 @@ void pl_coding_text(const pl_codec_use *use, char *text, size_t room)
              use->changes_bits ? "; the result depends on it" : "");
 }
 
-/* The share of the bytes that the busiest link carries with all layers as
- * factors that have fewer bytes so; what remains is added in the order of
- * ranks, and travels twice. */
+/* The share of the busiest link's bytes with every layer as factors for which
+ * that is smaller; the other layers are added in the order of ranks, and travel
+ * twice. */
 static pl_status offer_factors(pl_bottleneck_opts *out,
                                const pl_train_options *train,
                                const pl_network *network, int32_t workers)

@@ -1,5 +1,5 @@
-/* coding.h - how the gradients of a job travel: what --codec means for it, and
- * what its summary tells of that.
+/* coding.h - how the gradients of a job travel: the meaning of --codec for the
+ * job, and its row in the summary.
  *
  * Threads: one. */
 #ifndef PL_APP_TRAIN_CODING_H
@@ -12,41 +12,42 @@
 #include "sync/allreduce/allreduce.h"
 #include "train/factors.h"
 
-/* What a worker of the ring may send as factors; *factors is NULL where
- * nothing.  The same for all workers. */
+/* The gradients that a worker of the ring may send as factors; *factors is NULL
+ * for none.  The same for all workers. */
 pl_status pl_coding_factors(pl_factors **factors, const pl_options *options,
                             const pl_network *network,
                             int32_t workers) PL_MUST_CHECK;
 
-/* State of a codec that belongs to a checkpoint; *held stays NULL where there
- * is none.  PL_USAGE: the model cannot be trained with it. */
+/* State of a codec that belongs in checkpoints; *held stays NULL if there is
+ * none. PL_USAGE: the model cannot be trained with the codec. */
 pl_status pl_coding_held(pl_held **held, const pl_options *options,
                          const pl_network *network, int32_t workers,
                          bool chief) PL_MUST_CHECK;
 
-/* What chooses among these: `kept` is that of the run that is resumed, or 0. */
+/* How layers are chosen among these; `kept` is the choice of the run to resume,
+ * or 0. */
 pl_link_class pl_coding_link(const pl_train_options *train,
                              const pl_cluster *cluster, int64_t kept);
 
-/* What a worker did. */
+/* What a worker coded. */
 typedef struct pl_coding {
-    const pl_factors *factors; /* that travelled; NULL: none */
-    const bool *chosen;        /* of their layers, those that did */
-    double seconds;            /* spent on it */
+    const pl_factors *factors; /* sent as factors; NULL: none */
+    const bool *chosen;        /* which of their layers were */
+    double seconds;            /* time spent on coding */
 } pl_coding;
-/* `sync` NULL: of parameter servers, in these seconds. */
+/* `sync` NULL: with parameter servers, in that time. */
 pl_coding pl_coding_of(const pl_allreduce_sync *sync, pl_factors *factors,
                        double seconds);
 
-/* The summary's row, where gradients do not travel plain. */
+/* The summary's row, unless gradients travel plain. */
 pl_status pl_coding_sum_up(pl_summary *out, const pl_coding *coding,
                            const pl_train_options *train,
                            const pl_params *params,
                            int32_t workers) PL_MUST_CHECK;
-/* The same in a line for people. */
+/* The same as a line of text. */
 void pl_coding_text(const pl_codec_use *use, char *text, size_t room);
 
-/* Fills in what --codec and --local-steps could do for a job that sends
+/* Fill in the possible gains of --codec and --local-steps for a job that sends
  * gradients as float32. */
 pl_status pl_coding_offer(pl_bottleneck_opts *out, const pl_options *options,
                           const pl_network *network,

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 static atomic_bool interrupt;
-static atomic_bool hurry;   /* a second signal came */
-static atomic_bool hurries; /* ... and that is polled */
+static atomic_bool hurry;   /* a second signal was received */
+static atomic_bool hurries; /* ... and is polled */
 
 static void on_signal(int number)
 {
@@ -36,7 +36,7 @@ atomic_bool *pl_interrupt_catch(void)
     catch_one(SIGINT);
     catch_one(SIGTERM);
     catch_one(SIGHUP);
-    catch_one(SIGUSR1); /* what mpirun passes on to its ranks */
+    catch_one(SIGUSR1); /* mpirun forwards it to its ranks */
     return &interrupt;
 }
 

@@ -1,11 +1,12 @@
-/* interrupt.h - Ctrl-C as a flag that loops look at.
+/* interrupt.h - Ctrl-C as a flag that loops check.
  *
  * The first SIGINT, SIGTERM or SIGHUP sets the flag; the second ends the
- * process at once.  A signal that was ignored when the process began stays
- * so: nohup does that with SIGHUP, a supervisor with its tasks' SIGINT, as
- * the terminal sends that to all and only the supervisor shall act on it.
+ * process at once.  A signal that was ignored when the process started stays
+ * ignored: nohup does that with SIGHUP, a supervisor with SIGINT for its tasks,
+ * as the terminal sends it to all processes and only the supervisor should act
+ * on it.
  *
- * While a job goes on, the live page can set the flag, too: by the socket of
+ * While a job runs, the live page can also set the flag through the socket of
  * the run folder (job/stop/stop.h).
  *
  * Threads: catch and listen from one; the flag is read from any. */
@@ -17,7 +18,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Begin to catch; the flag is the process's, false until a signal comes. */
+/* Start catching signals; returns the process's flag, false until one
+ * arrives. */
 atomic_bool *pl_interrupt_catch(void);
 
 /* For a process that must end others before itself: from now on the second
@@ -26,8 +28,8 @@ atomic_bool *pl_interrupt_hurry(void);
 
 /* Let the flag, or another one, be set by the socket of the run folder, which
  * exists until pl_stop_free.  `keep`: this may be a task of a job whose starter
- * listens there.  NULL where there is no such socket: the job goes on without.
- */
+ * listens there.  NULL if there is no such socket: the job continues without
+ * it. */
 pl_stop *pl_interrupt_listen(const char *run, atomic_bool *flag, bool keep);
 
 #endif

@@ -1,5 +1,5 @@
-/* Whether data, model and memory of a training go together, before any of it
- * is large; a refusal says which of the data sets it is about. */
+/* Checks whether data, model and memory of a training fit together, before
+ * large allocations; an error names the data set. */
 #include "app/train/job.h"
 
 #include "app/data/progress.h"
@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Addresses that the stack of a thread takes, used or not. */
+/* Address space of a thread's stack, used or not. */
 #define STACK_BYTES ((int64_t)8 << 20)
-#define HASH_FLOATS 262144 /* read at a time */
+#define HASH_FLOATS 262144 /* floats read at a time */
 
 pl_status pl_job_cache_folder(const char *given, char **out)
 {
@@ -54,7 +54,7 @@ pl_due_steps pl_job_deciding_tests(const pl_job *job, int64_t epoch_updates)
     return pl_due_by_steps(train->eval_every, pace);
 }
 
-/* A program's own examples. */
+/* Open a program's own examples. */
 static pl_status open_memory(const pl_options *options, pl_split split,
                              const pl_source_opts *opts, pl_dataset **out)
 {
@@ -75,7 +75,7 @@ static pl_status open_memory(const pl_options *options, pl_split split,
     return status;
 }
 
-/* What the options say of a set. */
+/* The options of a set. */
 static pl_status source_opts(pl_job *job, pl_split split, pl_source_opts *out)
 {
     const pl_train_options *train = &job->options->train;
@@ -175,13 +175,13 @@ static pl_status open_data(pl_job *job, pl_job_data wanted)
         train->test_data != NULL ? train->test_data : train->data;
     if (wanted == PL_JOB_DATA_ALL)
         PL_TRY(pl_job_open_set(job, train->data, PL_SPLIT_TRAIN, &job->train));
-    job->encoding.fixed = true; /* test data is read as that was */
+    job->encoding.fixed = true; /* test data is encoded the same */
     if (wanted == PL_JOB_DATA_ALL && train->eval_every.unit == PL_EVERY_NEVER)
         return PL_OK;
     return pl_job_open_set(job, test, PL_SPLIT_TEST, &job->test);
 }
 
-/* Sparse data and sparse models go together. */
+/* Sparse models need sparse data, dense models dense data. */
 static pl_status check_kind(const pl_job *job, const pl_dataset *set)
 {
     const pl_model *model = job->options->model;
@@ -279,7 +279,7 @@ pl_status pl_job_check_data(const pl_job *job)
     return PL_OK;
 }
 
-/* As many as the model is asked to tell apart, or as the data has. */
+/* The model's --classes, otherwise the classes of the data. */
 static pl_status choose_classes(pl_job *job, const pl_dataset *data)
 {
     int32_t own = data->numeric ? 0 : pl_options_classes(job->options);
@@ -308,9 +308,9 @@ static pl_status build(const pl_job *job, bool no_values, pl_network **out)
         });
 }
 
-/* Addresses taken beside memory: stacks of threads (ours, oneDNN's, and those
- * that show the progress and write checkpoints), and the checkpoint, which is
- * mapped to be read. */
+/* Address space besides memory: stacks of threads (ours, oneDNN's, and those
+ * for progress and checkpoints), and the checkpoint, which is mapped to be
+ * read. */
 static int64_t own_addresses(const pl_job *job, const pl_network *network)
 {
     const pl_train_options *train = &job->options->train;
@@ -322,8 +322,8 @@ static int64_t own_addresses(const pl_job *job, const pl_network *network)
                (int64_t)sizeof(float);
 }
 
-/* What makes a table smaller; NULL where there is none.  Files decide by their
- * largest id how long it is: fewer --features would be refused. */
+/* Advice for a smaller table; NULL for none.  In files, the largest id
+ * determines its length: fewer --features would be refused. */
 static const char *table_cure(const pl_job *job, char text[PL_ERROR_BYTES])
 {
     long long features = job->example.dim[0];
@@ -340,7 +340,7 @@ static const char *table_cure(const pl_job *job, char text[PL_ERROR_BYTES])
     return text;
 }
 
-/* Whether a training fits into memory, while little of it is taken. */
+/* Check that a training fits into memory before most of it is allocated. */
 static pl_status check_memory(const pl_job *job)
 {
     PL_ASSERT(job->train != NULL);
@@ -450,7 +450,7 @@ pl_planes pl_job_planes(const pl_job *job)
     return pl_optim_planes(job->optim, pl_params_block(job->network->params));
 }
 
-/* The parameter whose name comes next after `last` in byte order. */
+/* The parameter with the next name after `last` in byte order. */
 static int next_by_name(const pl_params *params, const char *last)
 {
     int best = -1;

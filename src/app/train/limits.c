@@ -1,12 +1,12 @@
-/* limits.c - measures what the machine can do at most: multiply-adds and memory
- * bandwidth, on the given pool. */
+/* limits.c - measures the machine's peak multiply-adds and memory bandwidth, on
+ * the given pool. */
 #include "app/train/limits.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "kernels/peak.h"
 
-#define ROUNDS 20 /* short ones; the best counts: others may be at work */
+#define ROUNDS 20 /* short ones; the best counts: others may interfere */
 #define TURNS  ((int64_t)1 << 18)
 #define FLOATS ((int64_t)8 << 20) /* 32 MB: beyond most caches */
 
@@ -14,7 +14,7 @@ typedef struct load {
     const pl_peak *peak;
     float *memory; /* NULL: compute */
     int threads;
-    volatile float sink; /* so that the loops are not left out */
+    volatile float sink; /* keeps the loops from being optimized away */
 } load;
 
 static void run_share(void *arg, int item, int thread)
@@ -29,7 +29,7 @@ static void run_share(void *arg, int item, int thread)
         l->sink = sum;
 }
 
-/* The least seconds a round took. */
+/* The seconds of the fastest round. */
 static double measure(pl_pool *pool, load *l)
 {
     double least = 0;
@@ -51,7 +51,7 @@ pl_status pl_limits_measure(pl_pool *pool, int threads, pl_limits *out)
         (double)TURNS * (double)peak->chains * (double)peak->lanes * threads;
     out->gflops = 2 * count * 1e-9 / measure(pool, &l);
     PL_TRY(PL_NEW_ALIGNED(l.memory, (size_t)FLOATS));
-    for (int64_t i = 0; i < FLOATS; i += 1024) /* pages of its own */
+    for (int64_t i = 0; i < FLOATS; i += 1024) /* get own pages */
         l.memory[i] = 1;
     int64_t read = FLOATS / threads / 128 * 128 * threads;
     out->gbytes = (double)read * sizeof(float) * 1e-9 / measure(pool, &l);

@@ -1,4 +1,4 @@
-/* limits.h - what the machine can do at most, measured in a tenth of a second.
+/* limits.h - the machine's peak rates, measured in a tenth of a second.
  *
  * Threads: uses the pool it is given. */
 #ifndef PL_APP_TRAIN_LIMITS_H
@@ -11,7 +11,7 @@ typedef struct pl_limits {
     double gbytes; /* read from memory a second, 10^9 */
 } pl_limits;
 
-/* Of so many threads of the pool together. */
+/* Of `threads` threads of the pool together. */
 pl_status pl_limits_measure(pl_pool *pool, int threads,
                             pl_limits *out) PL_MUST_CHECK;
 

@@ -1,5 +1,5 @@
-/* links.c - looks at a worker's strategy, whichever it is, and copies the
- * counts of its connections into its report, by server where there are some. */
+/* links.c - copies the counts of a worker's connections into its report, for
+ * any strategy; by server, if there are servers. */
 #include "app/train/links.h"
 
 #include <stdio.h>

@@ -1,13 +1,13 @@
-/* Whether a training fits into what this machine gives, and what to change
- * where it does not: the advice is tried before it is given. */
+/* Whether a training fits into the available memory, and what to change if it
+ * does not: the advice is tried before it is given. */
 #include "app/train/memory.h"
 
 #include "app/view/layout.h"
 
 #include <stdio.h>
 
-/* Large blocks are rounded up to huge pages, and there is more than is
- * counted, all of it small: one part in this many. */
+/* Large blocks are rounded up to huge pages, and small allocations are not
+ * counted: one part in REST is reserved for them. */
 #define REST 32
 
 const char *pl_memory_text(int64_t bytes, char text[PL_BYTES_TEXT])
@@ -19,16 +19,16 @@ const char *pl_memory_text(int64_t bytes, char text[PL_BYTES_TEXT])
     return text;
 }
 
-/* Blocks beside the parameters: slots, with --local-steps the outer momentum,
- * and what a round of these began with. */
+/* Blocks besides the parameters: slots, and with --local-steps the outer
+ * momentum and a copy from the start of the round. */
 static int slots_of(const pl_train_options *train)
 {
     int slots = pl_optim_list()[train->optimizer]->slot_count;
     bool outer = train->outer_momentum > 0;
     bool topk = train->codec == PL_TRAIN_CODEC_TOPK;
     int held = pl_options_own_momentum(train) > 0 ? 2 : 1;
-    /* What a worker holds back, before and after a step; the chief has that of
-     * all for checkpoints. */
+    /* What the codec holds back at a worker, before and after a step; for
+     * checkpoints, the chief has that of all workers. */
     if (topk && train->strategy == PL_TRAIN_STRATEGY_ALLREDUCE)
         return slots + (2 + (int)train->workers) * held;
     if (topk && train->strategy == PL_TRAIN_STRATEGY_PS)
@@ -63,7 +63,7 @@ pl_budget_opts pl_memory_plan(const pl_memory_opts *opts)
     };
 }
 
-/* "parameters 244 MB, ..." without what takes nothing. */
+/* "parameters 244 MB, ..." without parts of size 0. */
 static void list_parts(const pl_budget *budget, char *text, size_t room)
 {
     const struct {
@@ -90,7 +90,7 @@ static void list_parts(const pl_budget *budget, char *text, size_t room)
 }
 
 /* What would fit into `usable` bytes: a smaller batch, or one with smaller
- * tests, or else `cure`. */
+ * tests, or otherwise `cure`. */
 static pl_status find_cure(const pl_budget_opts *opts, int64_t usable,
                            const char *cure, char *text, size_t room)
 {

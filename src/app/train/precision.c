@@ -1,6 +1,6 @@
-/* Refuses --precision bf16 where it would change nothing: on processors
- * without AVX512_BF16, beside other kernels, and for small layers, which our
- * own kernels compute in float32. */
+/* Refuses --precision bf16 where it would change nothing: on processors without
+ * AVX512_BF16, beside other kernels, and for small layers, which our own
+ * kernels compute in float32. */
 #include "app/train/precision.h"
 
 #include "kernels/cpu/dnn.h"

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* The options the run was started with. */
+/* The options of the run. */
 static pl_status recall_options(pl_trained *trained,
                                 const pl_trained_opts *opts)
 {
@@ -40,7 +40,7 @@ static pl_status build(pl_trained *trained, const pl_trained_opts *opts)
                                                      : PL_JOB_DATA_TEST;
     if (opts->test_data != NULL) {
         train->test_data = opts->test_data;
-        /* What was held out is a part of the training data, not of others. */
+        /* A holdout is part of the training data, not of other data. */
         if (strcmp(opts->test_data, train->data) != 0)
             train->holdout = 0;
     }
@@ -80,7 +80,7 @@ pl_status pl_trained_new(pl_trained **out, const pl_trained_opts *opts)
     pl_status status;
     PL_TRY_OUT(status, pl_run_record_read(&trained->record, opts->run));
     PL_TRY_OUT(status, recall_options(trained, opts));
-    /* Before the test data is replaced: a checkpoint knows that of the run. */
+    /* Before the test data is replaced: checkpoints have the run's settings. */
     PL_TRY_OUT(status, pl_options_record(&trained->options, PL_OPTIONS_KEPT,
                                          &settings));
     PL_TRY_OUT(status, build(trained, opts));

@@ -20,9 +20,9 @@ typedef struct pl_trained {
 typedef struct pl_trained_opts {
     const pl_app *app;     /* knows the models; required */
     const char *run;       /* the run's folder; required */
-    int64_t threads;       /* default: the cores */
+    int64_t threads;       /* default: the number of cores */
     const char *test_data; /* default: the run's */
-    bool no_data;          /* open none, if the record says what it was */
+    bool no_data;          /* open no data, if the record describes it */
     bool best;             /* its best checkpoint (--keep-best) */
 } pl_trained_opts;
 

@@ -38,39 +38,39 @@ typedef struct trainer {
     pl_trainer_opts opts;
     const pl_options *options;
     const pl_train_options *train; /* options->train */
-    bool joined;                   /* once, at least */
+    bool joined;                   /* at least once */
     bool chief;
-    bool own_pace; /* async, ssp */
+    bool own_pace; /* no lock step: async, ssp */
     int32_t worker, workers;
     pl_job job;
     pl_run_folder folder; /* the chief's */
-    char *records;        /* where this task keeps them; NULL: not known */
-    char *told_run;       /* the chief's: what the others are told; or NULL */
+    char *records;        /* folder of this task's records; NULL: not known */
+    char *told_run;       /* the chief's: the path sent to others; or NULL */
     pl_json *settings;    /* what must not change on resume */
-    pl_json *common;      /* what all tasks must have */
+    pl_json *common;      /* settings that all tasks must share */
     pl_snapshot *snapshot;
     pl_sync *sync;
-    pl_ps_sync *ps;              /* the same, with servers... */
+    pl_ps_sync *ps;              /* the same object, with servers... */
     pl_allreduce_sync *together; /* ... or without */
     pl_collective *collective;
-    pl_factors *factors; /* that may travel; NULL: none */
+    pl_factors *factors; /* layers that may travel as factors; NULL: none */
     pl_codec_topk topk;
-    pl_held *held; /* what a codec holds back; NULL: nothing to be saved */
+    pl_held *held; /* what a codec holds back; NULL: nothing to save */
     pl_metrics *metrics;
     pl_trace *trace;
-    pl_observers *observers; /* while it trains */
-    pl_status_line *told;    /* a supervised one's, while it trains */
+    pl_observers *observers; /* while training */
+    pl_status_line *told;    /* of a supervised task, while training */
     pl_hogwild_opts hogwild;
     pl_progress start;
     int64_t per_epoch; /* steps of this worker */
-    int64_t left_out;  /* examples, in each epoch */
+    int64_t left_out;  /* examples left out of each epoch */
     char reads[PL_READS_TEXT];
     pl_loop_result result;
     pl_confusion confusion; /* the chief's, of its last test */
     int64_t events_dropped;
     atomic_bool *interrupt;
     double startup_s;
-    char hash[65]; /* of parameters that are elsewhere */
+    char hash[65]; /* of parameters that servers have */
 } trainer;
 
 static void close_trainer(trainer *t)
@@ -105,7 +105,7 @@ static pl_reader_opts data_order(const trainer *t)
     };
 }
 
-/* How many steps an epoch has; also checks that there is at least one. */
+/* Compute the steps of an epoch; refuse an epoch without steps. */
 static pl_status count_steps(trainer *t)
 {
     pl_reader_opts order = data_order(t);
@@ -119,7 +119,7 @@ static pl_status count_steps(trainer *t)
     return PL_OK;
 }
 
-/* Updates of the job in all; at most INT64_MAX. */
+/* Total updates of the job; at most INT64_MAX. */
 static int64_t end_step(const trainer *t)
 {
     int64_t steps;
@@ -165,7 +165,7 @@ static pl_status restore(trainer *t)
 {
     if (!t->train->resume)
         return PL_OK;
-    char *plan = NULL; /* the servers read it when they are there */
+    char *plan = NULL; /* the servers read it once they have joined */
     pl_status status = t->train->strategy == PL_TRAIN_STRATEGY_PS
                            ? pl_snapshot_find(t->snapshot, &t->start, &plan)
                            : pl_snapshot_load(t->snapshot, &t->start);
@@ -187,7 +187,7 @@ static pl_status restore(trainer *t)
     return PL_OK;
 }
 
-/* The run folder, and what is saved there and loaded from there. */
+/* Open the run folder and its checkpoints; restore the newest on resume. */
 static pl_status open_run(trainer *t)
 {
     pl_job *job = &t->job;
@@ -226,8 +226,8 @@ static pl_status read_params(void *context, int64_t first, int64_t count,
     return pl_ps_sync_read(((trainer *)context)->ps, first, count, to);
 }
 
-/* At the end; while the servers are still there, the chief looks at what they
- * have. */
+/* At the end, while the servers still run, the chief reads the parameters from
+ * them. */
 static pl_status report_row(void *context, char **text)
 {
     trainer *t = context;
@@ -235,7 +235,7 @@ static pl_status report_row(void *context, char **text)
         PL_TRY(pl_job_hash_read(&t->job, read_params, t, t->hash));
     pl_ps_sync_view view = look(t);
     pl_loop_result result = t->result;
-    result.own_steps = view.made; /* also before it was started again */
+    result.own_steps = view.made; /* includes steps before a restart */
     result.own_examples = view.made * t->train->batch * t->train->micro_batches;
     pl_worker_report row = pl_summary_row(&(pl_summary_row_opts) {
         .result = &result,
@@ -258,7 +258,7 @@ static void tell_joined(void *context)
         pl_status_joined(t->told);
 }
 
-/* The run folder as other tasks may see it. */
+/* The path of the run folder for other tasks. */
 static pl_status name_folder(trainer *t)
 {
     char real[PATH_MAX];
@@ -267,7 +267,7 @@ static pl_status name_folder(trainer *t)
     return pl_mem_copy_text(&t->told_run, real);
 }
 
-/* The supervisor has the terminal. */
+/* The supervisor prints them. */
 static void tell_event(void *context, const pl_run_event *event)
 {
     const trainer *t = context;
@@ -293,7 +293,7 @@ static pl_status start_observers(trainer *t)
                               });
 }
 
-/* While joining; nothing was recorded before. */
+/* Called while joining; nothing has been recorded before. */
 static void use_folder(void *context, uint64_t job, const char *run)
 {
     trainer *t = context;
@@ -404,7 +404,7 @@ static pl_status open_engine(trainer *t)
         });
 }
 
-/* --bucket-bytes, or those of the run that is resumed. */
+/* --bucket-bytes, or the value of the run to resume. */
 static int64_t bucket_bytes(const trainer *t)
 {
     return t->train->bucket_bytes > 0 ? t->train->bucket_bytes
@@ -450,13 +450,13 @@ static pl_status open_allreduce(trainer *t)
     return PL_OK;
 }
 
-/* Room for the points of every step of 50 ms, where so many were asked for. */
+/* Room for the points of every step of 50 ms, if that many were requested. */
 static uint32_t queue_size(const trainer *t)
 {
     pl_every_unit unit = t->train->record_every.unit;
     return unit == PL_EVERY_STEPS || unit == PL_EVERY_EXAMPLES
                ? POINTS_QUEUE
-               : 0; /* the default */
+               : 0; /* default */
 }
 
 static pl_status open_sync(trainer *t)
@@ -483,7 +483,7 @@ static pl_status open_sync(trainer *t)
     return PL_OK;
 }
 
-/* Which steps to trace: those asked for, or as many from where it begins. */
+/* The steps to trace: the requested ones, or that many from the start. */
 static pl_range trace_steps(const trainer *t)
 {
     pl_range steps;
@@ -581,7 +581,7 @@ static pl_status start_progress(const trainer *t, pl_progress_line **line)
               });
 }
 
-/* A supervised task tells its supervisor how far it is; others show it. */
+/* A supervised task reports its progress to its supervisor; others show it. */
 static pl_status run_loop(trainer *t)
 {
     pl_progress_line *line = NULL;
@@ -597,7 +597,7 @@ static pl_status run_loop(trainer *t)
     pl_loop_opts opts = loop_opts(t);
     pl_status status = PL_OK;
     pl_trainer_begun(&t->opts, t->metrics, end_step(t), t->per_epoch);
-    if (t->records != NULL) /* else when the chief has told where */
+    if (t->records != NULL) /* otherwise once the chief has sent its folder */
         status = start_observers(t);
     if (status == PL_OK)
         status = pl_loop_run(&opts, &t->result);
@@ -608,7 +608,7 @@ static pl_status run_loop(trainer *t)
     pl_progress_stop(line);
     pl_status_stop(t->told);
     t->told = NULL;
-    /* The loop ends in failure when the job does: it took all with it. */
+    /* When the loop fails, the whole job has failed. */
     if (t->opts.control != NULL && (t->chief || status != PL_OK))
         pl_control_final(t->opts.control);
     if (t->opts.cluster != NULL && look(t).broken &&
@@ -695,9 +695,9 @@ static pl_status make_summary(const trainer *t, pl_summary *out)
     return status;
 }
 
-/* Train, then tell what came of it: also when the loss blew up, or when the
- * end could not be saved.  What was not saved has no summary.json, so that a
- * resume does it again. */
+/* Train, then report the result, even if the loss was not a number or the end
+ * could not be saved.  An unsaved run has no summary.json, so that a resume
+ * repeats it. */
 static pl_status train_and_report(trainer *t)
 {
     pl_error failed;
@@ -737,7 +737,7 @@ static pl_status run(trainer *t)
                           t->chief));
     if (t->chief)
         PL_TRY(open_run(t));
-    else if (t->opts.control != NULL) /* its supervisor's */
+    else if (t->opts.control != NULL) /* the folder of its supervisor */
         PL_TRY(pl_mem_copy_text(&t->records, t->train->run));
     PL_TRY(name_folder(t));
     PL_TRY(open_sync(t));
@@ -747,9 +747,8 @@ static pl_status run(trainer *t)
     return train_and_report(t);
 }
 
-/* A rank of MPI can report only by its exit status: what went wrong
- * before it met the others, and has nothing to do with them, would go wrong
- * again, so it is as good as a wrong command. */
+/* A rank of MPI can only report by its exit status.  An error of its own before
+ * it joined the others would recur, so it is reported like a usage error. */
 static pl_status settle(const trainer *t, pl_status status)
 {
     bool rank = t->opts.cluster != NULL &&

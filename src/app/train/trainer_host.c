@@ -1,5 +1,5 @@
-/* trainer_host.c - where a trainer belongs: to the terminal, whose signals end
- * it and where its summary is printed, or to the program that it runs in. */
+/* trainer_host.c - connects a trainer to the terminal, whose signals end it and
+ * where its summary is printed, or to the program that it runs in. */
 #include "app/run/summary.h"
 #include "app/train/interrupt.h"
 #include "app/train/trainer.h"

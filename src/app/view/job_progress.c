@@ -1,6 +1,6 @@
-/* job_progress.c - sums the status messages of a job's workers up into metrics
- * for the usual display, and decides what the job as a whole is said to do:
- * what the chief does, unless a task is missing, which all wait for. */
+/* job_progress.c - sums up the status messages of a job's workers in metrics
+ * for the usual display, and chooses the activity shown for the whole job: the
+ * chief's, unless all wait for a missing task. */
 #include "app/view/job_progress.h"
 
 #include "base/mem.h"
@@ -25,7 +25,7 @@ struct pl_job_progress {
     double shown_loss, shown_accuracy; /* of the last test */
     worker_rate *rates;                /* [workers] */
     pl_mutex lock;
-    pl_progress_view view; /* what only the tasks tell; guarded by lock */
+    pl_progress_view view; /* what only the tasks report; guarded by lock */
 };
 
 static void fill(void *context, pl_progress_view *view)
@@ -113,7 +113,7 @@ static void measure(worker_rate *rate, int64_t examples, int64_t now_ns)
     rate->at_ns = now_ns;
 }
 
-/* A new test result, of the chief or of the evaluator. */
+/* A new test result, from the chief or the evaluator. */
 static void put_test(pl_job_progress *p, const pl_task_status *status)
 {
     bool numeric = isnan(status->test_accuracy);
@@ -128,7 +128,7 @@ static void put_test(pl_job_progress *p, const pl_task_status *status)
     pl_metrics_add(p->metrics, p->tests, 1);
 }
 
-/* The workers' mean, as the summary will have it. */
+/* The workers' mean, as in the summary. */
 static double loss_of(const pl_job_task *tasks, int count)
 {
     double sum = 0, examples = 0;
@@ -143,7 +143,7 @@ static double loss_of(const pl_job_task *tasks, int count)
     return examples > 0 ? sum / examples : (double)NAN;
 }
 
-/* What a task is about when it does not train; NULL: nothing. */
+/* The activity of a task that does not train; NULL: none. */
 static const char *state_of(const pl_job_task *task)
 {
     if (task->final)
@@ -169,8 +169,8 @@ static void view_worker(pl_progress_worker *out, const pl_job_task *task,
     snprintf(out->state, sizeof out->state, "%s", state != NULL ? state : "");
 }
 
-/* What the job does: it waits for the first task that is missing, or does what
- * its chief does. */
+/* The activity of the job: waiting for the first missing task, or the
+ * chief's. */
 static void say_doing(pl_progress_view *view, const pl_job_task *tasks,
                       int count)
 {

@@ -1,6 +1,6 @@
-/* layout.c - decides what of a training's state stands on a line of a given
- * width.  A line is a list of parts; each says in which order it is shortened
- * and left out when the line is too long.  The bar takes what room is left. */
+/* layout.c - decides which parts of a training's state fit on a line of a given
+ * width. Each part of a line has an order in which it is shortened and dropped
+ * when the line is too long.  The bar takes the remaining room. */
 #include "app/view/layout.h"
 
 #include <math.h>
@@ -14,9 +14,9 @@
 #define BAR_MOST   32
 #define PARTS_MOST 8
 #define ORDERS     16
-#define OTHER_ROWS 4 /* of the terminal that workers do not take */
+#define OTHER_ROWS 4 /* rows of the terminal not used for workers */
 
-/* A part of a line.  Order 0: never. */
+/* A part of a line.  Order 0: never shortened or dropped. */
 typedef struct part {
     char text[80], brief[48];
     int brief_at, drop_at;
@@ -49,7 +49,7 @@ static void put(parts *p, int drop_at, const char *format, ...)
 static void brief(parts *p, int brief_at, const char *format, ...)
     PL_PRINTF(3, 4);
 
-/* A shorter form of the part that was put last. */
+/* A shorter form of the last part. */
 static void brief(parts *p, int brief_at, const char *format, ...)
 {
     part *last = &p->list[p->count - 1];
@@ -76,7 +76,7 @@ static void drop(parts *p, int index)
     p->count--;
 }
 
-/* Make the line fit by its parts' own order. */
+/* Make the line fit, in the order of its parts. */
 static void fit(parts *p, int columns)
 {
     for (int order = 1; order < ORDERS && width_of(p) > columns; order++)
@@ -141,7 +141,7 @@ const char *pl_layout_time(double seconds, char text[16])
     return text;
 }
 
-/* Epochs in all; 0: not known. */
+/* Total number of epochs; 0: not known. */
 static int64_t epochs_of(const pl_progress_view *view)
 {
     return view->per_epoch > 0 && view->end_step > 0
@@ -189,7 +189,7 @@ static double share_of(const pl_progress_view *view)
     return share < 0 ? 0 : share > 1 ? 1 : share;
 }
 
-/* Rate and end while it trains, else what it does instead. */
+/* Rate and ETA during training, otherwise the current activity. */
 static void put_pace(parts *p, const pl_progress_view *view)
 {
     char text[16];
@@ -250,7 +250,7 @@ static void write_worker(const pl_progress_worker *worker, int columns,
     join(&p, columns, 0, text);
 }
 
-/* What is said of workers without a row, and of gradients. */
+/* The row for the remaining workers and dropped gradients. */
 static void write_rest(const pl_progress_view *view, int shown, int columns,
                        char *text)
 {
@@ -339,7 +339,7 @@ void pl_layout_epoch(const pl_progress_view *view, const pl_epoch *epoch,
     join(&p, columns, 0, text);
 }
 
-/* A blank, and not the one in "17 %" or "2.6 x". */
+/* A space, except in "17 %" or "2.6 x". */
 static bool may_break(const char *at)
 {
     return at[0] == ' ' && at[1] != '%' && strncmp(at, " x ", 3) != 0;

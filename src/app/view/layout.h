@@ -1,8 +1,8 @@
-/* layout.h - how far a training is, as text of a given width.
+/* layout.h - the progress of a training, as text of a given width.
  *
- * Pure functions: a state and the size of the terminal in, lines out.  What
- * matters least is shortened, then left out, until the rest fits; no line is
- * wider than it may be.
+ * Pure functions: a state and the size of the terminal in, lines out.  The
+ * least important parts are shortened, then dropped, until the rest fits; no
+ * line exceeds its width.
  *
  * Threads: any. */
 #ifndef PL_APP_VIEW_LAYOUT_H
@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-#define PL_VIEW_WORKERS 16  /* with a row of their own: at most */
+#define PL_VIEW_WORKERS 16  /* the most workers with a row each */
 #define PL_VIEW_TEXT    64  /* bytes of a task's state */
 #define PL_VIEW_BYTES   256 /* of a row: at most 255 columns are used */
 
@@ -23,7 +23,7 @@ typedef struct pl_progress_worker {
     double rate;    /* examples a second */
     double waiting; /* share of the time; NAN: not known */
     int32_t restarts;
-    char state[PL_VIEW_TEXT]; /* "restarting"; "": it trains */
+    char state[PL_VIEW_TEXT]; /* "restarting"; "": training */
 } pl_progress_worker;
 
 /* A training at one moment. */
@@ -35,14 +35,14 @@ typedef struct pl_progress_view {
     double rate;                     /* examples a second */
     double left_s;                   /* until the end; NAN: not known */
     int64_t dropped;                 /* gradients */
-    char doing[PL_VIEW_TEXT];        /* "testing"; "": it trains */
+    char doing[PL_VIEW_TEXT];        /* "testing"; "": training */
     int32_t workers;                 /* of the job; 0: this process alone */
     pl_progress_worker worker[PL_VIEW_WORKERS]; /* the first of them */
 } pl_progress_view;
 
-/* What is redrawn: one line, and below it a row for each worker where the
- * terminal has room for them.  Writes the rows with '\n' in between, the width
- * of each to widths[0 ..], and returns how many there are. */
+/* The redrawn block: one line, and below it a row for each worker if the
+ * terminal has room for them.  Writes the rows separated by '\n', stores their
+ * widths in widths[0 ..], and returns their number. */
 #define PL_VIEW_ROWS        (PL_VIEW_WORKERS + 2)
 #define PL_VIEW_BLOCK_BYTES (PL_VIEW_ROWS * PL_VIEW_BYTES)
 int pl_layout_block(const pl_progress_view *view, int columns, int rows,
@@ -51,14 +51,13 @@ int pl_layout_block(const pl_progress_view *view, int columns, int rows,
 /* One line for a file or a dumb terminal. */
 void pl_layout_line(const pl_progress_view *view, char text[PL_VIEW_BYTES]);
 
-/* The line of an epoch, which stays.  A job's rate is given with the view, not
- * with the chief's epoch. */
+/* The permanent line of an epoch.  A job's rate is in the view, not in the
+ * chief's epoch. */
 void pl_layout_epoch(const pl_progress_view *view, const pl_epoch *epoch,
                      int columns, char text[PL_VIEW_BYTES]);
 
-/* Bytes of the text that stand on a line of so many columns: up to a blank, or
- * one word that is longer.  A number stays with its unit.  columns 0: all of
- * it. */
+/* Bytes of the text that fit on a line of that many columns: up to a space, or
+ * one longer word.  A number stays with its unit.  columns 0: all of it. */
 size_t pl_layout_break(const char *text, size_t columns);
 
 /* "3.21 M", "950", "12.5 k"; returns `text`. */

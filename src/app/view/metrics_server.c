@@ -1,5 +1,5 @@
 /* metrics_server.c - serves a run folder as OpenMetrics; decides which token
- * files are good enough. */
+ * files are acceptable. */
 #include "app/view/metrics_server.h"
 
 #include "base/error.h"
@@ -17,11 +17,11 @@
 
 struct pl_metrics_server {
     pl_live live;
-    char *token; /* NULL: none is asked for */
+    char *token; /* NULL: none is required */
     pl_http *http;
 };
 
-/* One line of visible characters, which only its owner can read. */
+/* A line of printable characters in a file that only its owner can read. */
 static pl_status read_token(char **out, const char *path)
 {
     struct stat file;

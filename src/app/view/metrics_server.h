@@ -1,7 +1,7 @@
-/* metrics_server.h - the metrics of a job for monitoring systems, while it goes
- * on (--metrics).
+/* metrics_server.h - the metrics of a running job for monitoring systems
+ * (--metrics).
  *
- * The process that has the run folder serves what its tasks recorded there; no
+ * The process that owns the run folder serves what the tasks recorded there; no
  * task waits for it.
  *
  * Threads: it has its own; the functions are called from one. */
@@ -13,7 +13,7 @@
 typedef struct pl_metrics_server pl_metrics_server;
 
 /* Serve the run in the folder `run`; *out is NULL without --metrics.  PL_USAGE
- * when the address or the token is no good. */
+ * when the address or the token is not acceptable. */
 pl_status pl_metrics_server_start(pl_metrics_server **out,
                                   const pl_train_options *train,
                                   const char *run) PL_MUST_CHECK;

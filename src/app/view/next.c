@@ -1,5 +1,5 @@
-/* next.c - decides what to suggest after a run: only commands that will work
- * with it as it is. */
+/* next.c - decides what to suggest after a run: only commands that work with
+ * that run. */
 #include "app/view/next.h"
 
 #include "app/run/run_folder.h"
@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A run that was interrupted continues as it is, one that ended when its length
- * grows. */
+/* An interrupted run continues with its settings; a finished one needs a
+ * greater length. */
 static void print_resume(const char *program, const pl_options *options,
                          const pl_summary *summary, const char *run)
 {

@@ -1,5 +1,5 @@
-/* output.c - tells an output file apart from standard output, so that "-"
- * works and a closing line never lands in the data. */
+/* output.c - distinguishes an output file from standard output, so that "-"
+ * works and a closing line never ends up in the data. */
 #include "app/view/output.h"
 
 #include <stdbool.h>

@@ -1,8 +1,7 @@
 /* output.h - files that the user named on the command line.
  *
- * The writing is base/file/file.h's (pl_file_output and its kin); here is what
- * only a program knows: "-" is standard output, and what is printed about a
- * file must not end up in it.
+ * base/file/file.h (pl_file_output etc.) writes them.  This file treats "-" as
+ * standard output, and keeps lines about a file out of that file.
  *
  * Threads: one. */
 #ifndef PL_APP_VIEW_OUTPUT_H
@@ -10,16 +9,15 @@
 
 #include <stdio.h>
 
-/* The path of an output flag's value: "-" is /dev/stdout.  What was printed
- * so far is flushed, so that it comes before what is written there. */
+/* The path of an output flag's value: "-" is /dev/stdout.  Earlier output is
+ * flushed, so that it precedes what is written there. */
 const char *pl_output_path(const char *given);
 
-/* Where a line about the file belongs: standard output, or standard error when
+/* Where to print a line about the file: standard output, or standard error when
  * the file is standard output itself. */
 FILE *pl_output_notices(const char *path);
 
-/* Columns of the terminal; 0: the file is none, and lines may be of any
- * length. */
+/* Columns of the terminal; 0: not a terminal, lines may have any length. */
 int pl_output_columns(FILE *file);
 
 #endif

@@ -1,11 +1,11 @@
-/* progress.c - decides when progress is shown and what of the terminal is
- * redrawn.
+/* progress.c - decides when progress is shown and which lines of the terminal
+ * are redrawn.
  *
- * A block that was drawn stays until it is erased: by the next one, by a log
- * line, which goes above it, or at the end.  How many rows it takes follows
- * from its widths and the present width of the terminal, which may have been
- * made narrower since.  What is erased and what is written go out in one
- * write; one that has no room is left out, and the block counts as it was. */
+ * A drawn block stays until it is erased: by the next one, by a log line, which
+ * goes above it, or at the end.  Its number of rows depends on its widths and
+ * on the current width of the terminal, which may have become narrower.
+ * Erasing and writing use a single write; if that would block it is skipped,
+ * and the old block stays. */
 #include "app/view/progress.h"
 
 #include "base/assert.h"
@@ -22,9 +22,9 @@
 
 #define REDRAW_MS   200
 #define LINE_NS     ((int64_t)10 * 1000 * 1000 * 1000) /* between two lines */
-#define LINE_SHARE  0.1 /* ... or so much of the run */
-#define EPOCHS_MOST 100 /* in all, to get a line each whatever they take */
-#define SECOND_NS   ((int64_t)1000 * 1000 * 1000) /* else no more than one */
+#define LINE_SHARE  0.1 /* ... or this share of the run */
+#define EPOCHS_MOST 100 /* the most epochs that all get a line */
+#define SECOND_NS   ((int64_t)1000 * 1000 * 1000) /* between other epochs */
 #define ERASE_ROOM  32
 
 struct pl_progress_line {
@@ -32,18 +32,18 @@ struct pl_progress_line {
     int step, examples, loss, tests, test_loss, test_accuracy,
         activity; /* tags */
     pl_thread *thread;
-    pl_mutex lock; /* of all that follows */
+    pl_mutex lock; /* guards all that follows */
     pl_cond wake;
     bool stopping;
     int64_t begin_ns;
     double last_examples, rate;
     int64_t last_ns;
-    int64_t line_ns, line_step; /* of the last line that stays */
-    int drawn;                  /* rows of the block that is there */
+    int64_t line_ns, line_step; /* of the last permanent line */
+    int drawn;                  /* rows of the block on the terminal */
     int widths[PL_VIEW_ROWS];
 };
 
-/* What the terminal shows of the block: rows and columns. */
+/* The size of the terminal for the block. */
 typedef struct terminal_size {
     int columns, rows;
 } terminal_size;
@@ -85,14 +85,14 @@ static void measure_rate(pl_progress_line *line, int64_t now_ns)
     double examples = pl_metrics_get(line->opts.metrics, line->examples);
     double seconds = (double)(now_ns - line->last_ns) * 1e-9;
     if (seconds < 0.1 || examples < line->last_examples)
-        return; /* too soon to tell, or before the first step */
+        return; /* too soon, or before the first step */
     double rate = (examples - line->last_examples) / seconds;
     line->rate = line->rate == 0 ? rate : 0.5 * (line->rate + rate);
     line->last_examples = examples;
     line->last_ns = now_ns;
 }
 
-/* How long it will still take, as far as one can tell. */
+/* Estimate the remaining time. */
 static double seconds_left(const pl_progress_line *line, double step,
                            int64_t now_ns)
 {
@@ -138,8 +138,8 @@ static pl_progress_view look(pl_progress_line *line, int64_t now_ns)
     return view;
 }
 
-/* Go to the first row of the block and erase from there on.  A terminal that
- * was made narrower has wrapped its rows. */
+/* Go to the first row of the block and erase from there.  A terminal that has
+ * become narrower has wrapped its rows. */
 static int write_erase(const pl_progress_line *line, int columns, char *text)
 {
     int up = -1;
@@ -164,8 +164,8 @@ static bool write_out(const pl_progress_line *line, const char *text,
                  : pl_console_redraw(text, bytes);
 }
 
-/* Erase the block, write `above` (NULL: nothing) as a line that stays, then
- * the block of `view` (NULL: none). */
+/* Erase the block, write `above` (NULL: nothing) as a permanent line, then the
+ * block of `view` (NULL: none). */
 static void put(pl_progress_line *line, const char *above,
                 const pl_progress_view *view)
 {
@@ -193,7 +193,7 @@ static void put_line(pl_progress_line *line, const char *text,
     line->line_step = step;
 }
 
-/* Without a bar a line is due after a while, or a part of the run. */
+/* Without a bar a line is due after some time, or after a part of the run. */
 static bool line_due(const pl_progress_line *line, const pl_progress_view *view,
                      int64_t now_ns)
 {
@@ -209,7 +209,7 @@ static bool few_epochs(const pl_progress_line *line)
            line->opts.end_step / line->opts.per_epoch <= EPOCHS_MOST;
 }
 
-/* The lines of epochs that have ended since. */
+/* Write the lines of epochs that have ended. */
 static void put_epochs(pl_progress_line *line, const pl_progress_view *view,
                        int64_t now_ns)
 {
@@ -263,7 +263,7 @@ static pl_status progress_main(void *arg)
     return PL_OK;
 }
 
-/* Log lines go above the block, which is drawn again. */
+/* Write log lines above the block, which is redrawn. */
 static void log_above(void *context, pl_log_level level, const char *text)
 {
     pl_progress_line *line = context;

@@ -1,8 +1,8 @@
-/* progress.h - shows how a training goes, on standard error.
+/* progress.h - shows the progress of a training on standard error.
  *
- * Of one process, or of a job whose supervisor fills the metrics.  A thread of
- * its own reads the metrics a few times a second, so showing costs the
- * training nothing.  With a bar, a block of lines is redrawn below all other
+ * It is for one process, or for a job whose supervisor fills the metrics.  A
+ * separate thread reads the metrics a few times a second, so that the training
+ * is not delayed.  With a bar, a block of lines is redrawn below all other
  * output, which scrolls above it: log lines, and a line for each epoch.
  * Without one, plain lines appear at each epoch, and after a tenth of the run
  * or 10 s.
@@ -33,15 +33,14 @@ pl_progress_kind pl_progress_chosen(const pl_train_options *train);
 
 typedef struct pl_progress_opts {
     pl_metrics *metrics; /* required */
-    FILE *file;          /* NULL: standard error, not waited for */
+    FILE *file;          /* NULL: standard error, without blocking */
     pl_progress_kind kind;
-    bool resumed;       /* it begins at the first step that is seen */
+    bool resumed;       /* it starts at the first step seen */
     int64_t start_step; /* of a resumed run, and its examples */
     int64_t start_examples;
     int64_t end_step;  /* 0: not known */
     int64_t per_epoch; /* steps; 0: not known */
-    /* Optional: what else is known of a job; called on the thread that
-     * shows. */
+    /* Optional: further facts about a job; called on the display's thread. */
     void (*fill)(void *context, pl_progress_view *view);
     void *context;
 } pl_progress_opts;

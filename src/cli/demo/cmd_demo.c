@@ -1,9 +1,9 @@
-/* cmd_demo.c - `demo`: shows in two minutes what the program is for.
+/* cmd_demo.c - `demo`: shows the main features in two minutes.
  *
- * Every step is a command that a person could type, run as a process of its
- * own: a training alone, the same training as a cluster of which one worker is
- * killed, the page, the comparison and the report.  What it says of the
- * result is read from the runs' own summaries. */
+ * Every step is a command that a user could type, run as a separate process: a
+ * single-process training, the same training as a cluster in which one worker
+ * is killed, the page, the comparison and the report.  The results it prints
+ * are read from the runs' summaries. */
 #include "app/train/interrupt.h"
 #include "base/error.h"
 #include "base/file/file.h"
@@ -70,7 +70,8 @@ static pl_status read_summary(const pl_demo *d, const char *run,
     return status;
 }
 
-/* Steps of the cluster that take about as long as was asked for. */
+/* Choose the steps of the cluster so that they take about the requested
+ * time. */
 static pl_status choose_steps(const pl_demo *d, double seconds, int *steps)
 {
     pl_summary first;
@@ -83,7 +84,7 @@ static pl_status choose_steps(const pl_demo *d, double seconds, int *steps)
     return PL_OK;
 }
 
-/* Kill worker 1 as soon as there is a checkpoint beyond step 0. */
+/* Kill worker 1 as soon as a checkpoint beyond step 0 exists. */
 static pl_status lose_worker(pl_demo *d, pl_demo_process *job)
 {
     char *run;
@@ -92,7 +93,7 @@ static pl_status lose_worker(pl_demo *d, pl_demo_process *job)
     pl_status status = pl_demo_wait_checkpoint(d, job, run, &step);
     pl_mem_free(run);
     PL_TRY(status);
-    if (step == 0) /* it ended before */
+    if (step == 0) /* the job ended first */
         return PL_OK;
     return pl_demo_kill_worker(d, job, step);
 }
@@ -145,7 +146,7 @@ static pl_status run_single(pl_demo *d, const char *name, const char *steps,
     return status;
 }
 
-/* Did the cluster that lost a worker end in the same parameters? */
+/* Did the cluster that lost a worker end with the same parameters? */
 static pl_status compare_bits(const pl_demo *d)
 {
     pl_summary cluster, alone;

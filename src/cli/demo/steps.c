@@ -96,7 +96,7 @@ pl_status pl_demo_run(pl_demo *demo, const char *const *words)
     return pl_demo_finish(demo, &process, false);
 }
 
-/* The step of the newest checkpoint that the timeline tells of; 0: none. */
+/* The step of the newest checkpoint in the timeline; 0: none. */
 static pl_status newest_checkpoint(const char *run, int64_t *step)
 {
     pl_run_events events;
@@ -115,7 +115,7 @@ pl_status pl_demo_wait_checkpoint(pl_demo *demo, pl_demo_process *job,
     *step = 0;
     while (*step == 0 && !has_ended(job)) {
         if (atomic_load(demo->interrupt))
-            return PL_OK; /* pl_demo_finish says so */
+            return PL_OK; /* pl_demo_finish reports it */
         PL_TRY(newest_checkpoint(run, step));
         poll(NULL, 0, SLICE_MS);
     }
@@ -124,7 +124,7 @@ pl_status pl_demo_wait_checkpoint(pl_demo *demo, pl_demo_process *job,
     return PL_OK;
 }
 
-/* Is this the process of worker 1?  Its arguments say so. */
+/* Is this process worker 1, by its arguments? */
 static bool is_worker(pid_t pid)
 {
     static const char mark[] = "--role\0worker\0--index\0001";

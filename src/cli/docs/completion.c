@@ -1,8 +1,8 @@
-/* completion.c - completion scripts for bash and zsh: what may follow a
- * command and a flag, as the tables say it.
+/* completion.c - completion scripts for bash and zsh: what may follow a command
+ * or a flag, according to the tables.
  *
- * Both scripts hold one list a command, of its flags, and one list a flag with
- * choices, of these.  A flag that takes anything else is followed by files. */
+ * Both scripts hold a list of flags for each command, and a list of choices for
+ * each flag that has them.  Other text values complete to file names. */
 #include "cli/docs/docs.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ static bool is_shown(const pl_param *param)
     return (param->traits & PL_PARAM_INTERNAL) == 0;
 }
 
-/* "--mode ", of each flag of the groups. */
+/* "--mode " for each flag of the groups. */
 static void print_names(const pl_param_group *groups, size_t count)
 {
     for (size_t g = 0; g < count; g++)
@@ -30,7 +30,7 @@ static void print_models(const pl_app *app)
         printf(" %s", (*m)->name);
 }
 
-/* What may stand first behind these commands. */
+/* The words that may follow these commands first. */
 static void print_words(const pl_app *app, const pl_command *command)
 {
     if (pl_docs_takes_train_flags(command))
@@ -48,8 +48,8 @@ static void print_choices(const char *choices)
         putchar(*choices == '|' ? ' ' : *choices);
 }
 
-/* A line of a shell's `case` for each flag with a value: its choices, or "-"
- * for one that takes anything else. */
+/* A line of a shell's `case` for each flag with a value: its choices, "@" for a
+ * text, "-" for anything else. */
 static void print_values(const char *name, const pl_param_group *groups,
                          size_t count)
 {
@@ -67,8 +67,8 @@ static void print_values(const char *name, const pl_param_group *groups,
         }
 }
 
-/* Two shell functions of the same text for both shells: the words of a
- * command, and the values of a flag ("@" a file, "-" a number). */
+/* Two functions that work in both shells: the words of a command, and the
+ * values of a flag ("@" a file, "-" a number). */
 static void print_tables(const pl_app *app, const pl_options *options)
 {
     puts("_paceline_words() {\n    case $1 in");

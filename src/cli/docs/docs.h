@@ -7,9 +7,9 @@
 #include "app/options/options.h"
 #include "cli/commands.h"
 
-/* The flags of `train`, and of commands that take them, too. */
+/* True for `train` and for commands that take its flags. */
 bool pl_docs_takes_train_flags(const pl_command *command);
-/* A command's own flags as a group of that title. */
+/* A command's own flags as a group with that title. */
 pl_param_group pl_docs_flags(const pl_command *command, const char *title);
 
 /* paceline(1): all commands. */

@@ -1,12 +1,12 @@
-/* man.c - the manual pages: paceline(1), and one of each command with its
+/* man.c - the manual pages: paceline(1), and one for each command with its
  * examples and flags. */
 #include "cli/docs/docs.h"
 
 #include <ctype.h>
 #include <stdio.h>
 
-/* Text for troff: a hyphen that is typed, a backslash that is shown, and no
- * dot or quote taken for a request at the beginning of a line. */
+/* Text for troff: hyphens that can be copied, visible backslashes, and no
+ * leading dot or quote that would be read as a request. */
 static void print_text(const char *text)
 {
     bool begins = true;

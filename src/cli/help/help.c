@@ -1,5 +1,5 @@
 /* help.c - decides what the help of the program and of a command shows, and
- * what a wrong command was perhaps meant to be. */
+ * which command a mistyped one may stand for. */
 #include "cli/help/help.h"
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* help.h - what a person reads who does not know what to type.
+/* help.h - the help of the program and its commands.
  *
  *   paceline                    what to try first
  *   paceline --help             all commands
@@ -25,15 +25,15 @@ typedef struct pl_help {
     const char *topic;           /* of pl_help_topic */
 } pl_help;
 
-/* Print it.  PL_USAGE when the topic is not a flag. */
+/* Print the help.  PL_USAGE when the topic is not a flag. */
 pl_status pl_help_print(const pl_help *help) PL_MUST_CHECK;
 
-/* What stands behind --help: "all" or the name of a flag; NULL: nothing. */
+/* The word after --help: "all" or the name of a flag; NULL: none. */
 const char *pl_help_topic(int argc, char **argv);
 
-/* What to try first. */
+/* Suggest first commands. */
 void pl_help_first(const pl_app *app, FILE *file);
-/* All commands. */
+/* List all commands. */
 void pl_help_commands(const pl_app *app, FILE *file);
 
 /* PL_USAGE: "unknown command \"trian\"; did you mean train?" */

@@ -1,4 +1,4 @@
-/* version.c - says which program this is and what it can use here. */
+/* version.c - prints the program's version and the features available here. */
 #include "cli/help/version.h"
 
 #include "kernels/backend.h"

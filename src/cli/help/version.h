@@ -1,4 +1,4 @@
-/* version.h - which program this is.
+/* version.h - the program's version and features.
  *
  * Threads: one. */
 #ifndef PL_CLI_HELP_VERSION_H
@@ -6,7 +6,7 @@
 
 #include "paceline/base.h"
 
-/* Print version and commit, and what this build and this host have: MPI,
+/* Print version and commit, and what this build and this host support: MPI,
  * oneDNN, instruction sets. */
 pl_status pl_print_version(void) PL_MUST_CHECK;
 

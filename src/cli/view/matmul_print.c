@@ -1,5 +1,5 @@
 /* matmul_print.c - the summary of a matrix product: time, traffic and rate of
- * each worker, beside other placements and a product on one machine. */
+ * each worker, compared with other placements and a product on one machine. */
 #include "app/matmul/matmul.h"
 #include "app/train/memory.h"
 #include "base/clock.h"
@@ -29,7 +29,7 @@ static pl_status make_matrices(matrices *m, const pl_matmul_job *job)
     PL_TRY(PL_NEW_ALIGNED(m->c, count));
     pl_entries_block(&whole, PL_MATRIX_A, 0, 0, m->a);
     pl_entries_block(&whole, PL_MATRIX_B, 0, 0, m->b);
-    memset(m->c, 0, count * sizeof *m->c); /* as the workers' memory, there */
+    memset(m->c, 0, count * sizeof *m->c); /* touched, as on workers */
     return PL_OK;
 }
 
@@ -66,7 +66,7 @@ static pl_status measure_single(const pl_matmul_command *command,
 
 /* --- what is printed -------------------------------------------------- */
 
-/* Bytes that a worker would have moved. */
+/* Bytes that a worker would move. */
 typedef struct moved {
     int64_t bytes;
 } moved;
@@ -105,7 +105,8 @@ static bool is_best(const pl_matmul_command *command)
     return strcmp(command->flags.placement, "best") == 0;
 }
 
-/* What the other placement would have moved, for each worker and in all. */
+/* The bytes that the other placement would move, for each worker and in
+ * total. */
 static pl_status add_other(const pl_matmul_command *command, printed *p)
 {
     pl_placement other;

@@ -11,9 +11,9 @@
 #include <time.h>
 
 #define BAR        30 /* characters */
-#define CORES_MOST 32 /* that have a line each */
+#define CORES_MOST 32 /* cores with a line each */
 
-/* What is shown at once; more is cut. */
+/* One screen of output; longer ones are cut. */
 typedef struct picture {
     char text[16384];
     size_t used;
@@ -43,7 +43,7 @@ static void print(picture *p, const char *format, ...)
 
 static void draw(picture *p, const char *format, ...) PL_PRINTF(2, 3);
 
-/* One line of the picture, with what was there before wiped out. */
+/* Append one line, which replaces the one on the terminal. */
 static void draw(picture *p, const char *format, ...)
 {
     va_list args;
@@ -55,7 +55,7 @@ static void draw(picture *p, const char *format, ...)
     p->lines++;
 }
 
-/* False: it was not read, and dropped. */
+/* Returns false if the output was dropped because it was not being read. */
 static bool put(const pl_monitor_view *view, const picture *p)
 {
     if (view->file == stderr)
@@ -76,7 +76,7 @@ static const char *bar(double percent, char text[BAR + 1])
     return text;
 }
 
-/* "1.25 MB/s", "-" when it is not known. */
+/* "1.25 MB/s"; "-" if not known. */
 static const char *rate_text(double bytes, char text[24])
 {
     char number[16];

@@ -1,8 +1,8 @@
-/* monitor_view.h - what `monitor` shows: on a terminal a picture that is drawn
- * anew, elsewhere a line a sample; at the end means and peaks.
+/* monitor_view.h - what `monitor` shows: a redrawn screen on a terminal, a line
+ * per sample elsewhere; means and peaks at the end.
  *
- * Standard error is never waited for (base/text/console.h): the command that is
- * watched may have ended, and its parent waits for its exit status.
+ * Writes to standard error never block (base/text/console.h): the watched
+ * command may have ended, and its parent waits for its exit status.
  *
  * Threads: one. */
 #ifndef PL_CLI_VIEW_MONITOR_VIEW_H
@@ -15,8 +15,8 @@
 typedef struct pl_monitor_view {
     FILE *file; /* standard output or standard error */
     bool terminal;
-    bool job;  /* there is a command whose processes are shown */
-    int drawn; /* lines of the picture on the terminal */
+    bool job;  /* a command's processes are shown */
+    int drawn; /* lines of the screen on the terminal */
     int64_t samples;
     double cpu_sum, cpu_peak, memory_peak_mb;
     double job_cpu_sum, job_cpu_peak, job_peak_mb;

@@ -1,5 +1,5 @@
-/* plot.c - runs gnuplot on commands that the report made, in the folder of the
- * figures, with a deadline. */
+/* plot.c - runs gnuplot on the report's commands, in the folder of the figures,
+ * with a deadline. */
 #include "cli/view/plot.h"
 
 #include "base/clock.h"
@@ -22,7 +22,7 @@
 #define SCRIPT      ".report.gnuplot"
 #define LOG         ".report.log"
 
-/* The program's file, as a shell would find it. */
+/* The path of the program, as a shell would find it. */
 static pl_status find_program(char **out)
 {
     const char *path = getenv("PATH");
@@ -41,7 +41,7 @@ static pl_status find_program(char **out)
     return PL_FAIL(PL_NOTFOUND, "no " PROGRAM "; install gnuplot-nox");
 }
 
-/* Until it ends, or is killed at the deadline. */
+/* Wait until it ends or is killed at the deadline. */
 static pl_status wait_for(pid_t pid, int *ended)
 {
     pl_deadline deadline = pl_deadline_in_ms(pl_clock_real(), DEADLINE_MS);
@@ -84,14 +84,14 @@ static pl_status run(const char *program, const char *script,
     return PL_FAIL(PL_IO, PROGRAM " failed: %s", last);
 }
 
-/* The folder is an argument of the script, so nothing has to be quoted. */
+/* The folder is passed as an argument, so nothing needs quoting. */
 static pl_status write_script(const pl_buffer *commands, const char *path)
 {
     pl_buffer script = { 0 };
     pl_buffer_text(&script, "cd ARG1\n");
     pl_buffer_put(&script, commands->data, commands->bytes);
     pl_status status = pl_buffer_status(&script);
-    if (status == PL_OK) /* ours: no link of that name is followed */
+    if (status == PL_OK) /* replaced, so that no symbolic link is followed */
         status = pl_file_replace(path, script.data, script.bytes);
     pl_buffer_close(&script);
     return status;

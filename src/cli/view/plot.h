@@ -1,4 +1,4 @@
-/* plot.h - let gnuplot draw.
+/* plot.h - draw with gnuplot.
  *
  * Threads: one. */
 #ifndef PL_CLI_VIEW_PLOT_H

@@ -1,5 +1,5 @@
-/* Activations: one number in, one number out, and a gradient that needs the
- * result only, not the input. */
+/* Activations: elementwise functions whose gradient needs only the result, not
+ * the input. */
 #include "graph/graph.h"
 
 #define ACTIVATION(op)                                                         \

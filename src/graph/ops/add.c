@@ -1,4 +1,4 @@
-/* The sum of two nodes, of different shapes where one can be repeated to the
+/* The sum of two nodes, of different shapes if one can be broadcast to the
  * other's (element/broadcast.c); both inputs get the gradient unchanged. */
 #include "graph/graph.h"
 #include "tensor/shape.h"

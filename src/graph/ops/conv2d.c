@@ -114,7 +114,7 @@ static void conv2d_prepare(const pl_node *node, pl_dnn_opts *opts)
     opts->bias = node->input_count == 3;
 }
 
-/* A gradient node of the same stride and padding with a given shape. */
+/* A gradient node with the same stride and padding, and a given shape. */
 static pl_node *add_gradient(const pl_op *op, const pl_node *node,
                              pl_shape shape, pl_node *a, pl_node *b)
 {

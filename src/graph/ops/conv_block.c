@@ -1,5 +1,5 @@
-/* What fuse.c puts in place of chains; no graph has these, so they have
- * neither shape rules nor gradients. */
+/* The operators with which fuse.c replaces chains; they are never in a graph,
+ * so they have neither shape rules nor gradients. */
 #include "graph/fuse.h"
 #include "tensor/shape.h"
 
@@ -22,7 +22,7 @@ static int64_t block_scratch(const pl_node *node, int lanes)
     return pl_conv_block_scratch(&fused_of(node)->block, lanes);
 }
 
-/* A number of a cell for each element. */
+/* One cell index per element. */
 static int64_t block_workspace(const pl_node *node, int64_t batch)
 {
     return fused_of(node)->indexed ? pl_shape_count(node->shape, batch) : 0;

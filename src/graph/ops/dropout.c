@@ -1,13 +1,13 @@
 /* Dropout (Srivastava et al. 2014), scaled in training.
  *
- * The mask is a function of the batch's key, the node and the element's
- * number in the whole batch, so it is the same for any threads and shards.
- * The result is linear in the input, so the gradient is the same operator on
- * the gradient, with the same mask: it is made again, which costs less than to
- * write and read one, and nothing of the forward pass must stay for it.
+ * The mask is a function of the batch's key, the node and the element's number
+ * in the whole batch, so it does not depend on threads and shards. The result
+ * is linear in the input, so the gradient is the same operator on the gradient,
+ * with the same mask, which is recomputed: that is cheaper than storing it, and
+ * nothing of the forward pass must be kept.
  *
- * Elements are numbered row after row, so it works on plain rows: where a
- * dense layer follows, they are needed there anyway. */
+ * Elements are numbered row by row, so it works on plain rows, which a
+ * following dense layer needs anyway. */
 #include "base/rng.h"
 #include "graph/graph.h"
 #include "tensor/shape.h"

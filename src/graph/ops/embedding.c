@@ -1,7 +1,7 @@
-/* Rows of a table by their numbers, which are float32 as all inputs are: exact
- * up to 2^24.  A number that is no row of the table gives a row of NaN, so the
- * loss shows it, and no gradient.  Gradients of one row are added in the order
- * of the batch. */
+/* Rows of a table by their numbers, which are float32 like all inputs: exact up
+ * to 2^24.  A number outside the table gives a row of NaN, so that the loss
+ * shows it, and no gradient.  Gradients of one row are added in the order of
+ * the batch. */
 #include "graph/graph.h"
 #include "tensor/shape.h"
 
@@ -84,7 +84,7 @@ static pl_node *build(pl_node *const *in)
     return pl_embedding(pl_label_number(in[1]), in[0]);
 }
 
-/* Several a row, of which two are the same. */
+/* Several numbers per row, two of them equal. */
 static pl_node *build_pairs(pl_node *const *in)
 {
     pl_node *ids = pl_reshape(pl_label_number(in[1]), PL_SHAPE(8, 2));

@@ -1,5 +1,5 @@
-/* The mean of each channel of images [batch, channels, height, width], whatever
- * their size; its gradient gives every pixel the same share. */
+/* The mean of each channel of images [batch, channels, height, width] of any
+ * size; its gradient gives every pixel the same share. */
 #include "graph/graph.h"
 #include "tensor/shape.h"
 
@@ -28,8 +28,8 @@ static int64_t pixels_of(pl_shape shape)
     return shape.dim[2] * shape.dim[3];
 }
 
-/* A plane is one channel of an example, or of a vector of them, or a vector of
- * channels of an example. */
+/* A plane is one channel of an example, or of a vector of examples, or a vector
+ * of channels of an example. */
 static bool in_vectors(const pl_op_run *run)
 {
     return run->lanes || run->blocked;

@@ -1,6 +1,6 @@
-/* A dense layer: src [n, k] times weights [m, k] transposed, plus bias.
- * Reads uint8 rows in place through a view. Large products go to oneDNN; the
- * gradients for source and weights are operators of their own. */
+/* A dense layer: src [n, k] times weights [m, k] transposed, plus bias. Reads
+ * uint8 rows in place through a view. Large products use oneDNN; the gradients
+ * for source and weights are separate operators. */
 #include "graph/graph.h"
 #include "tensor/shape.h"
 

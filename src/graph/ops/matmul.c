@@ -1,4 +1,4 @@
-/* Three products that are each other's gradients. */
+/* Three products, each the gradient of the others. */
 #include "graph/graph.h"
 #include "tensor/shape.h"
 
@@ -107,8 +107,8 @@ static void matmul_tn_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
 
 static int64_t product_multiply_adds(const pl_node *node)
 {
-    /* Elements of the result for one example times the inner size; where the
-     * batch is the inner size, one example is one step of it. */
+    /* Elements of the result for one example times the inner size; if the batch
+     * is the inner size, one example is one step of it. */
     pl_shape a = node->in[0]->shape;
     int64_t inner = a.dim[node->op != &pl_op_matmul_tn];
     return pl_node_row(node) * (inner == PL_BATCH ? 1 : inner);

@@ -1,5 +1,5 @@
-/* Mean and sum of all elements as a scalar; `spread` is their gradient, the
- * scalar's gradient given to every element. */
+/* Mean and sum of all elements as a scalar; their gradient, `spread`, gives the
+ * scalar's gradient to every element. */
 #include "graph/graph.h"
 
 pl_node *pl_mean(pl_node *src)

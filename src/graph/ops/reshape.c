@@ -1,5 +1,5 @@
-/* A new shape over the same memory (an alias: nothing is computed or
- * copied); flatten is its most frequent use. */
+/* A new shape over the same memory (an alias: nothing is computed or copied);
+ * flatten is the most frequent use. */
 #include "graph/graph.h"
 #include "tensor/shape.h"
 

@@ -1,6 +1,6 @@
-/* Softmax over the last dimension, as a result: probabilities for a loss of
- * one's own or for another program.  The loss of a classifier is softmax_xent,
- * which does not take logarithms of small numbers. */
+/* Softmax over the last dimension, as a result: probabilities for a custom loss
+ * or for another program.  The loss of a classifier is softmax_xent, which does
+ * not take logarithms of small numbers. */
 #include "graph/graph.h"
 #include "tensor/shape.h"
 

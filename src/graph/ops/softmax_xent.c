@@ -1,6 +1,6 @@
 /* Softmax cross-entropy of logits and integer labels as one operator: the
- * probabilities stay in its workspace for the gradient, which then costs one
- * subtraction a row. Accuracy shares its shape rule. */
+ * probabilities are kept in its workspace for the gradient, which then costs
+ * one subtraction per row. Accuracy shares its shape rule. */
 #include "graph/graph.h"
 #include "tensor/shape.h"
 
@@ -47,8 +47,8 @@ static void softmax_xent_run(const pl_op_run *run)
         pl_run_in(run, 0), run->in[1], run->workspace, run->out);
 }
 
-/* Input 0 of the gradient is the loss itself, whose workspace holds the
- * probabilities; the logits only give the shape. */
+/* Input 0 of the gradient is the loss, whose workspace holds the probabilities;
+ * the logits only give the shape. */
 static void softmax_xent_gradient(pl_node *node, pl_node *diff,
                                   pl_node **diff_in)
 {

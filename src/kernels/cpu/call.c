@@ -1,4 +1,4 @@
-/* An operation with its memory, run slice after slice. */
+/* An operation bound to its memory, run slice by slice. */
 #include "base/assert.h"
 #include "base/mem.h"
 #include "kernels/cpu/dnn_priv.h"
@@ -6,14 +6,13 @@
 
 #include <string.h>
 
-#define ADD_RANGE 16384 /* floats a thread adds in one go */
+#define ADD_RANGE 16384 /* floats per thread and turn */
 
 struct pl_dnn_call {
     const pl_dnn_op *op;
     dnnl_stream_t stream;
     float *data[PL_DNN_ARGS], *scratch;
-    /* What the caller has, and what the primitive reads and writes where that
-     * is another. */
+    /* The caller's memory, and the primitive's if its layout differs. */
     dnnl_memory_t given[PL_DNN_ARGS], native[PL_DNN_ARGS], work;
     dnnl_exec_arg_t args[PL_DNN_ARGS + 1];
     int count;
@@ -104,8 +103,8 @@ static void point(dnnl_memory_t memory, float *data)
     PL_ASSERT(status == dnnl_success);
 }
 
-/* Go to the rows of a slice and, where it is read, fill it up with zeros.  The
- * batch is the outermost dimension of what the caller has. */
+/* Move to the rows of a slice; inputs are padded with zeros.  The batch is the
+ * outermost dimension of the caller's memory. */
 static void enter_rows(const pl_dnn_call *call, int i, int64_t slice,
                        int64_t rows)
 {
@@ -121,7 +120,7 @@ static void enter_rows(const pl_dnn_call *call, int i, int64_t slice,
     reorder(call, i);
 }
 
-/* sum += share, cut into ranges */
+/* sum += share, split into ranges */
 typedef struct addition {
     const pl_kernels *kernels;
     int64_t count;
@@ -146,7 +145,7 @@ static float *sum_of(const pl_dnn_call *call, int i)
     return arg->reorder != NULL ? call->scratch + arg->temp : call->data[i];
 }
 
-/* The first slice writes the sum itself, the others beside it. */
+/* The first slice writes the sum itself, later ones a spare area. */
 static void enter_sum(const pl_dnn_call *call, int i, int64_t slice)
 {
     const pl_dnn_op *op = call->op;

@@ -1,7 +1,7 @@
-/* Dense layers as prepared operations, which read bfloat16: in float32 they are
- * products (gemm.c).  All matrices stay row by row.  oneDNN's own order of the
- * weights is no faster, and bringing them into it takes longer than the
- * product (decision 005). */
+/* Dense layers as prepared operations in bfloat16; in float32 they are products
+ * (gemm.c).  All matrices are row-major.  oneDNN's own layout of the weights is
+ * no faster, and the conversion takes longer than the product (decision
+ * 005). */
 #include "kernels/cpu/dnn_priv.h"
 
 static pl_status describe_rows(pl_dnn_shape *out, int64_t rows, int64_t columns,

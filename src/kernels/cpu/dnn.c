@@ -1,17 +1,16 @@
 /* Design.
  *
- * Every pl_dnn_arg has two descriptions: how the caller has it, and how the
- * primitive wants it.  The primitive is asked first and free in its choice;
- * where the two differ a reorder goes before or after it, through a piece of
- * the scratch memory.  So weights, first layers and odd numbers of channels
- * need no code of their own, and another version of the library may choose
- * other layouts.
+ * Every pl_dnn_arg has two descriptions: the caller's layout and the
+ * primitive's.  The primitive chooses its layout freely; if the two differ, a
+ * reorder runs before or after it, through part of the scratch memory.  So
+ * weights, first layers and odd numbers of channels need no special code, and
+ * another version of the library may choose other layouts.
  *
  * Winograd's algorithm needs scratch memory in proportion to the batch, more
- * than all results of a network together.  Where that is much, the operation
- * is made for a slice of the batch and run slice after slice; gradients of
- * weights are added up on the way.  64 rows lose 1-4 % of the speed of 128,
- * and an example costs the same whatever the batch. */
+ * than all results of a network together.  If that is too much, the operation
+ * is made for a slice of the batch and run slice by slice, adding up the
+ * gradients of weights.  Slices of 64 rows are 1-4 % slower than 128, and the
+ * cost per example does not depend on the batch. */
 #include "kernels/cpu/dnn_priv.h"
 
 #include "base/assert.h"
@@ -20,8 +19,8 @@
 
 #include <string.h>
 
-/* Scratch memory of more floats is worth slices, of at most this many rows
- * and no fewer than half of that. */
+/* If an operation needs more floats of scratch memory, it runs in slices of at
+ * most this many rows and at least half of that. */
 #define MUCH_SCRATCH (16 << 20)
 #define MOST_ROWS    64
 
@@ -48,7 +47,7 @@ bool pl_dnn_blocked(const pl_kernels *kernels, int64_t channels)
     return channels >= kernels->lanes;
 }
 
-/* Images as the caller has them; `any`: as the primitive likes. */
+/* Images in the caller's layout; `any`: in the primitive's choice. */
 static pl_status describe_images(pl_dnn_shape *out, const pl_dnn_opts *opts,
                                  bool dst, dnnl_data_type_t type,
                                  dnnl_format_tag_t tag)
@@ -105,7 +104,7 @@ static bool is_dense(const pl_dnn_opts *opts)
 
 static const pl_dnn_types plain_types = { dnnl_f32, dnnl_f32, dnnl_f32 };
 
-/* What is multiplied is rounded, the result is not. */
+/* Factors are rounded, the result is not. */
 static pl_dnn_types types_of(const pl_dnn_opts *opts, pl_dnn_kind kind)
 {
     pl_dnn_types types = { dnnl_bf16, dnnl_bf16, dnnl_bf16 };
@@ -120,7 +119,7 @@ static pl_dnn_types types_of(const pl_dnn_opts *opts, pl_dnn_kind kind)
     return types;
 }
 
-/* `any`: in the layout that the primitive likes. */
+/* `any`: in the layout that the primitive chooses. */
 static pl_status describe(pl_dnn_layer *d, const pl_dnn_opts *opts,
                           pl_dnn_types types, bool any)
 {
@@ -185,7 +184,7 @@ static pl_status describe_kind(const pl_dnn_op *op, const pl_dnn_opts *opts,
     return status;
 }
 
-/* A gradient names the forward operation. */
+/* A gradient refers to the forward operation. */
 static pl_status describe_primitive(pl_dnn_op *op, const pl_dnn_opts *opts,
                                     dnnl_primitive_desc_t *out)
 {
@@ -227,7 +226,7 @@ static pl_status make_reorder(const pl_dnn_op *op, dnnl_primitive_t *out,
     return status;
 }
 
-/* Compare what the caller has with what the primitive wants. */
+/* Add a reorder if the layouts of caller and primitive differ. */
 static pl_status set_argument(pl_dnn_op *op, int index, pl_dnn_shape_ref given,
                               const_dnnl_primitive_desc_t desc)
 {
@@ -306,7 +305,7 @@ out:
     return status;
 }
 
-/* Room for what a slice adds to the sum of the slices before. */
+/* Memory for a slice's share of a sum over slices. */
 static void add_spares(pl_dnn_op *op)
 {
     for (int i = 0; i < PL_DNN_ARGS; i++) {
@@ -318,7 +317,7 @@ static void add_spares(pl_dnn_op *op)
     }
 }
 
-/* The largest part of the batch, of MOST_ROWS at most, that divides it. */
+/* The largest divisor of the batch that is at most MOST_ROWS. */
 static int64_t slice_of(int64_t batch)
 {
     for (int64_t rows = MOST_ROWS; rows >= MOST_ROWS / 2; rows--)
@@ -383,7 +382,8 @@ pl_status pl_dnn_op_new(pl_dnn_op **out, const pl_dnn_opts *opts)
     op->slice = opts->batch;
     op->threads = pl_dnn_threads(opts->threads);
     pl_dnn_limit_isa(opts->kernels);
-    omp_set_num_threads(op->threads); /* what it is made for, it divides by */
+    omp_set_num_threads(op->threads); /* the operation divides its work among
+                                         these threads */
     pl_status status = pl_dnn_check(
         dnnl_engine_create(&op->engine, dnnl_cpu, 0), "start its engine");
     if (status == PL_OK)

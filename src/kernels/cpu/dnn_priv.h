@@ -1,4 +1,4 @@
-/* dnn_priv.h - what the files of this folder share. */
+/* dnn_priv.h - shared by the files of this folder. */
 #ifndef PL_KERNELS_CPU_DNN_PRIV_H
 #define PL_KERNELS_CPU_DNN_PRIV_H
 
@@ -6,8 +6,8 @@
 
 #include <dnnl.h>
 
-/* A description of memory, on the heap: oneDNN 3 keeps them so, and what is
- * made of oneDNN 2's is too (version.c). */
+/* A description of memory, on the heap: oneDNN 3 keeps them there, and so do
+ * our wrappers for oneDNN 2 (version.c). */
 #if DNNL_VERSION_MAJOR >= 3
 typedef dnnl_memory_desc_t pl_dnn_shape;
 typedef const_dnnl_memory_desc_t pl_dnn_shape_ref;
@@ -16,15 +16,15 @@ typedef dnnl_memory_desc_t *pl_dnn_shape;
 typedef const dnnl_memory_desc_t *pl_dnn_shape_ref;
 #endif
 
-/* Of an operation.  Sizes in the scratch memory are in floats. */
+/* One argument of an operation.  Sizes in the scratch memory are in floats. */
 typedef struct pl_dnn_arg {
     int id; /* DNNL_ARG_..., 0: none */
     bool written;
     bool batched;
-    pl_dnn_shape given, native; /* of one slice, where batched */
-    dnnl_primitive_t reorder;   /* NULL: they are the same */
-    int64_t temp;               /* where the native one lies */
-    int64_t spare; /* where a slice's share of a sum over slices lies */
+    pl_dnn_shape given, native; /* of one slice, if batched */
+    dnnl_primitive_t reorder;   /* NULL: the layouts are the same */
+    int64_t temp;               /* offset of the memory in the native layout */
+    int64_t spare; /* offset of a slice's share of a sum over slices */
 } pl_dnn_arg;
 
 struct pl_dnn_op {
@@ -33,14 +33,14 @@ struct pl_dnn_op {
     pl_dnn_arg args[PL_DNN_ARGS];
     const pl_kernels *kernels;
     int64_t batch;
-    int64_t slice; /* rows the primitive works on; divides the batch */
+    int64_t slice; /* rows per slice; divides the batch */
     int threads;
     pl_dnn_shape work; /* the primitive's own scratch memory */
     int64_t work_at;
-    int64_t scratch; /* in all */
+    int64_t scratch; /* total */
 };
 
-/* The four descriptions of a layer, and the types of three of them; a bias is
+/* The four descriptions of a layer, and the types of three; a bias is
  * float32. */
 typedef struct pl_dnn_layer {
     pl_dnn_shape src, weights, bias, dst;
@@ -50,7 +50,7 @@ typedef struct pl_dnn_types {
     dnnl_data_type_t src, weights, dst;
 } pl_dnn_types;
 
-/* A dense layer, row by row. */
+/* A dense layer, row-major. */
 pl_status pl_dnn_dense_describe(pl_dnn_layer *out, const pl_dnn_opts *opts,
                                 pl_dnn_types types) PL_MUST_CHECK;
 
@@ -64,22 +64,22 @@ pl_status pl_dnn_shape_copy(pl_dnn_shape *out,
 void pl_dnn_shape_free(pl_dnn_shape shape); /* NULL is fine */
 dnnl_status_t pl_dnn_append_relu(dnnl_post_ops_t after);
 
-/* The convolution or dense layer of one kind; a gradient names the `forward`
- * one. */
+/* The convolution or dense layer of one kind; a gradient refers to the
+ * `forward` one. */
 dnnl_status_t pl_dnn_layer_create(dnnl_primitive_desc_t *out,
                                   dnnl_engine_t engine, const pl_dnn_opts *opts,
                                   pl_dnn_kind kind, const pl_dnn_layer *layer,
                                   const_dnnl_primitive_attr_t attr,
                                   const_dnnl_primitive_desc_t forward);
 
-/* oneDNN's status as ours: it could not do `what`. */
+/* Converts oneDNN's status to ours; `what` is the action that failed. */
 pl_status pl_dnn_check(dnnl_status_t status, const char *what) PL_MUST_CHECK;
 
-/* Keep oneDNN to instructions that these kernels use, and off AMX where it
+/* Limit oneDNN to instructions that these kernels use, and disable AMX where it
  * would crash. */
 void pl_dnn_limit_isa(const pl_kernels *kernels);
 
-/* The threads of OpenMP that the calling thread drives from here on. */
+/* Sets the OpenMP threads of the calling thread. */
 void omp_set_num_threads(int threads); /* of libgomp */
 
 #endif

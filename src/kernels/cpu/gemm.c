@@ -1,13 +1,13 @@
 /* Matrix products by oneDNN's sgemm.  A dense layer is computed transposed
- * (weights times source), because the library is faster when the larger
- * matrix comes first; the result is turned back, and the bias added, in one
- * pass over tiles. */
+ * (weights times source), because the library is faster if the larger matrix
+ * comes first; the result is transposed back, and the bias added, in one pass
+ * over tiles. */
 #include "kernels/cpu/dnn_priv.h"
 #include "kernels/cpu/team.h"
 
 #include <stddef.h>
 
-#define TILE 16 /* of a transposition: a cache line each way */
+#define TILE 16 /* of a transposition: a cache line in both directions */
 
 bool pl_dnn_gemm(const pl_dnn_product *p, const float *a, const float *b,
                  float *dst)

@@ -9,7 +9,7 @@
 #include <cpuid.h>
 #endif
 
-/* Some virtual machines announce AMX but hide the leaf that describes its
+/* Some virtual machines announce AMX but hide the CPUID leaf that describes its
  * tiles; oneDNN then configures none and dies of an illegal instruction. */
 static bool amx_without_tiles(void)
 {
@@ -25,8 +25,8 @@ static bool amx_without_tiles(void)
 
 void pl_dnn_limit_isa(const pl_kernels *kernels)
 {
-    /* Works before the first operation of the process only, and is refused
-     * afterwards: whatever was chosen first is right, if not fastest. */
+    /* Works only before the process's first operation and fails afterwards: the
+     * earlier choice is correct, if not the fastest. */
     if (strcmp(kernels->name, "avx2") == 0)
         (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
     else if (amx_without_tiles())

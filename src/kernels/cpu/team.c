@@ -1,14 +1,13 @@
-/* Runs a job on libgomp's threads, the ones oneDNN uses: a second pool
- * beside them would oversubscribe the cores. Threads take items from a
- * shared counter, so which thread runs an item varies, what an item computes
- * does not. */
+/* Runs a job on libgomp's threads, which oneDNN also uses: a second pool would
+ * oversubscribe the cores. Threads take items from a shared counter, so which
+ * thread runs an item varies, but not what the item computes. */
 #include "kernels/cpu/team.h"
 
 #include <stdatomic.h>
 
-/* Of libgomp, which oneDNN is built for: the calls a compiler makes of
- * `#pragma omp parallel`.  Made by hand, because a compiler with an OpenMP of
- * its own would bring second threads. */
+/* Part of libgomp, for which oneDNN is built: the calls that a compiler makes
+ * for `#pragma omp parallel`.  Called directly, because a compiler with its own
+ * OpenMP would add a second set of threads. */
 void GOMP_parallel(void (*body)(void *), void *arg, unsigned threads,
                    unsigned flags);
 int omp_get_thread_num(void);

@@ -1,6 +1,6 @@
 /* What differs between oneDNN 2 and 3: version 3 keeps descriptions of memory
- * on the heap, and makes the description of a primitive in one call, which
- * takes the engine, the attributes and the forward primitive as well. */
+ * on the heap, and makes the description of a primitive in one call, which also
+ * takes the engine, the attributes and the forward primitive. */
 #include "kernels/cpu/dnn_priv.h"
 
 #include "base/error.h"
@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* Winograd's algorithm where the library finds it faster: it has. */
+/* Uses Winograd's algorithm where the library expects it to be faster. */
 #define ALGORITHM dnnl_convolution_auto
 
 #if DNNL_VERSION_MAJOR >= 3

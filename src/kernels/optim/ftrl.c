@@ -1,6 +1,6 @@
-/* ftrl.c - FTRL-proximal: McMahan et al., "Ad click prediction: a view from
- * the trenches", 2013, algorithm 1.  The learning rate is alpha.  The slots:
- * z, which the parameter follows from, and the sum of squared gradients. */
+/* ftrl.c - FTRL-proximal: McMahan et al., "Ad click prediction: a view from the
+ * trenches", 2013, algorithm 1.  The learning rate is alpha.  The slots: z,
+ * which determines the parameter, and the sum of squared gradients. */
 #include "kernels/optim/optim.h"
 
 #include <math.h>

@@ -7,16 +7,16 @@
  *
  * An update treats each element alike and uses no fused multiply-add, so that
  * vector body, tail and reference round alike: threads and parameter servers
- * may cut a range anywhere without changing a bit.
+ * may split a range anywhere without changing a bit.
  *
- * Threads: any, on ranges that do not overlap. */
+ * Threads: any, on disjoint ranges. */
 #ifndef PL_KERNELS_OPTIM_OPTIM_H
 #define PL_KERNELS_OPTIM_OPTIM_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Every optimizer: its enumerator, and its name on the command line. */
+/* Every optimizer: its enumerator and its command line name. */
 #define PL_OPTIM_LIST(X)                                                       \
     X(SGD, sgd)                                                                \
     X(MOMENTUM, momentum)                                                      \
@@ -31,18 +31,18 @@ typedef enum pl_optim_kind {
 } pl_optim_kind;
 #undef PL_OPTIM_ENUM
 
-/* "sgd|momentum|...", as flag tables write choices. */
+/* "sgd|momentum|...", the format of choices in flag tables. */
 #define PL_OPTIM_CHOICE(kind, name) "|" #name
 #define PL_OPTIM_CHOICES            (&("" PL_OPTIM_LIST(PL_OPTIM_CHOICE))[1])
 
 #define PL_MAX_SLOTS 2
 
-/* Hyperparameters; what is not given has the default. */
+/* Hyperparameters; omitted ones have the default. */
 typedef struct pl_optim_opts {
     const char *name;    /* in PL_OPTIM_LIST; default sgd */
     double weight_decay; /* default 0 */
     double momentum;     /* momentum; default 0.9 */
-    bool nesterov;       /* momentum: look ahead */
+    bool nesterov;       /* momentum: use Nesterov's variant */
     double beta1;        /* adam; default 0.9 */
     double beta2;        /* adam; default 0.999 */
     double rho;          /* rmsprop; default 0.9; below 0 counts as 0 */
@@ -50,10 +50,10 @@ typedef struct pl_optim_opts {
     double epsilon;      /* adam, adagrad, rmsprop; default 1e-8 */
     double beta;         /* ftrl; default 1; below 0 counts as 0 */
     double l1, l2;       /* of sparse tables; default 0 */
-    bool outer;          /* keep the outer momentum of --local-steps, too */
+    bool outer;          /* also keep the outer momentum of --local-steps */
 } pl_optim_opts;
 
-/* What an update reads beside the vectors. */
+/* Scalar inputs of an update. */
 typedef struct pl_update {
     float lr;
     float decay;    /* weight decay: the gradient becomes g + decay * p */
@@ -76,14 +76,14 @@ typedef struct pl_optim_ops {
     const char *name;
     int slot_count;
     const char *slots[PL_MAX_SLOTS]; /* their names in a checkpoint */
-    double sparse_lr; /* default of sparse models: one that learns in every
-                         mode, also from gradients that are late */
-    /* Optional: what all elements of the slots start at; default 0. */
+    double sparse_lr; /* default for sparse models: one that learns in every
+                         mode, even from stale gradients */
+    /* Optional: initial value of the slots' elements; default 0. */
     double (*initial)(const pl_optim_opts *opts);
-    /* Optional: set what depends on the number of the update, from 1. */
+    /* Optional: set values that depend on the update number, from 1. */
     void (*begin)(const pl_optim_opts *opts, int64_t update, pl_update *u);
-    bool l1; /* reads pl_update.l1; --l1 is refused for the others */
-    bool l2; /* reads pl_update.l2; for the others L2 is weight decay */
+    bool l1; /* reads pl_update.l1; others reject --l1 */
+    bool l2; /* reads pl_update.l2; for others L2 is weight decay */
 } pl_optim_ops;
 
 #define PL_OPTIM_DECLARE(kind, name)                                           \
@@ -92,8 +92,8 @@ typedef struct pl_optim_ops {
 PL_OPTIM_LIST(PL_OPTIM_DECLARE)
 #undef PL_OPTIM_DECLARE
 
-/* The proximal step of L1 (Duchi and Singer 2009, section 2.1): `by` nearer
- * to zero, and not beyond. */
+/* The proximal step of L1 (Duchi and Singer 2009, section 2.1): moves by `by`
+ * towards zero, but not beyond. */
 static inline float pl_optim_shrink(float param, float by)
 {
     if (param > by)

@@ -18,7 +18,7 @@ void pl_reference_leaky_relu_grad(int64_t n, float slope, const float *dst,
         diff_src[i] = dst[i] > 0 ? diff_dst[i] : slope * diff_dst[i];
 }
 
-/* The share of the normal distribution below x. */
+/* The probability of a normal variable below x. */
 static double normal_below(double x)
 {
     return 0.5 * erfc(-x * M_SQRT1_2);

@@ -1,5 +1,5 @@
-/* Reference convolution and pooling: one loop over all products, written to
- * be obviously right. Every optimized kernel is tested against these. */
+/* Reference convolution and pooling: one loop over all products, written to be
+ * obviously correct. Every optimized kernel is tested against these. */
 #include "kernels/ref/image.h"
 
 #include <math.h>
@@ -12,7 +12,8 @@ typedef struct term {
 
 typedef void term_fn(void *context, term t);
 
-/* Call `each` for all products of one example, edges left out. */
+/* Call `each` for all products of one example, except those outside the
+ * image. */
 static void each_term(const pl_conv *c, int64_t example, term_fn *each,
                       void *context)
 {
@@ -114,7 +115,7 @@ void pl_reference_conv_bias(const pl_conv *c, int64_t groups,
     }
 }
 
-/* The place in src of cell (wy, wx) of window i of dst. */
+/* The offset in src of cell (wy, wx) of window i of dst. */
 static int64_t cell(const pl_window *w, int64_t i, int64_t wy, int64_t wx)
 {
     int64_t x = i % w->out_width, y = i / w->out_width % w->out_height;

@@ -1,5 +1,5 @@
-/* image.h - the plain meaning of convolution and pooling, for the reference
- * table; it has one lane, so a group is an example. */
+/* image.h - reference convolution and pooling in plain C; the reference table
+ * has one lane, so a group is an example. */
 #ifndef PL_KERNELS_REF_IMAGE_H
 #define PL_KERNELS_REF_IMAGE_H
 

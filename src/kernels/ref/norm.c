@@ -1,5 +1,5 @@
-/* The kernels of normalization in plain C, in double precision: what the
- * vector kernels are compared with. */
+/* The kernels of normalization in plain C, in double precision: the reference
+ * for the vector kernels. */
 #include "kernels/ref/norm.h"
 
 void pl_reference_average(int64_t n, float rate, const float *src, float *a)

@@ -1,4 +1,4 @@
-/* The plain meaning of every kernel: one loop, sums in double. */
+/* The reference for every kernel: one loop, sums in double. */
 #include "base/rng.h"
 #include "kernels/ref/activation.h"
 #include "kernels/ref/image.h"
@@ -61,7 +61,7 @@ static void load(int64_t rows, int64_t row, const pl_view *src, float *dst)
             dst[r * row + i] = (float)at(src, r, i);
 }
 
-/* With one lane the two layouts are one. */
+/* With one lane both layouts are the same. */
 static void from_lanes(int64_t rows, int64_t row, const float *src, float *dst)
 {
     memcpy(dst, src, (size_t)(rows * row) * sizeof *dst);

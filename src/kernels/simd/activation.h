@@ -6,7 +6,7 @@
 
 INLINE vf v_relu(vf x)
 {
-    /* The order of the operands passes a NaN on. */
+    /* This order of operands propagates NaN. */
     return v_max(v_set(0), x);
 }
 

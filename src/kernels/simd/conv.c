@@ -2,19 +2,19 @@
  * source.
  *
  * Design.  A tile of outs x columns pixels of one row stays in registers over
- * channels and kernel.  Nothing is read or multiplied that lies outside of the
- * image: at an edge a kernel column is applied to the pixels it meets.
+ * channels and kernel.  Pixels outside of the image are neither read nor
+ * multiplied: at an edge a kernel column is applied only to the pixels it
+ * covers.
  *
- * The gradient of the source is a forward convolution of the gradient with
- * the turned and transposed kernel; with a stride the gradient is spread out
- * first. */
+ * The gradient of the source is a forward convolution of the gradient with the
+ * turned and transposed kernel; with a stride the gradient is first spread. */
 #include "kernels/simd/kernels.h"
 #include "kernels/simd/strip.h"
 #include "kernels/simd/tiles.h"
 
-/* What a forward tile needs beside its place.  The source has no border: row
- * y, column x of the result meets rows from y * stride - top and columns from
- * x * stride - left on, and what lies outside is left out. */
+/* Inputs of a forward tile besides its position.  The source has no border: row
+ * y, column x of the result reads rows from y * stride - top and columns from x
+ * * stride - left on, skipping those outside the image. */
 typedef struct forward {
     const float *src; /* [channels][src_height][src_width] of vectors */
     int64_t channels, src_height, src_width;
@@ -23,10 +23,11 @@ typedef struct forward {
     const float *bias;    /* NULL: none */
     float *out;           /* [outs][height][width] of vectors */
     int64_t height, width;
-    int64_t first_out, first_row; /* that `out` begins with */
+    int64_t first_out, first_row; /* of the first element of `out` */
 } forward;
 
-/* One kernel column where all columns of the tile meet the source. */
+/* One kernel column, for which all columns of the tile are inside the
+ * source. */
 INLINE void forward_full(int outs, int columns, const float *in, int64_t step,
                          const float *w, int64_t filter, vf sums[OUTS][COLUMNS])
 {
@@ -43,7 +44,8 @@ INLINE void forward_full(int outs, int columns, const float *in, int64_t step,
     }
 }
 
-/* The same at an edge: `x` is the source column of the first, of `width`. */
+/* The same at an edge: `x` is the source column of the tile's first, of
+ * `width`. */
 INLINE void forward_edge(int outs, int columns, const float *row, int64_t x,
                          int64_t stride, int64_t width, const float *w,
                          int64_t filter, vf sums[OUTS][COLUMNS])
@@ -59,18 +61,18 @@ INLINE void forward_edge(int outs, int columns, const float *row, int64_t x,
     }
 }
 
-/* What a tile multiplies: from its first channel's first kernel row that meets
- * the source on. */
+/* What a tile multiplies, from the first kernel row inside the source in its
+ * first channel on. */
 typedef struct reach {
-    const float *in; /* column 0 of the source's row */
+    const float *in; /* source row, column 0 */
     const float *weights;
-    int64_t rows;   /* of the kernel */
-    int64_t column; /* of the source, for the tile's first and kernel's first */
-    int64_t filter; /* floats from one out's weights to the next */
+    int64_t rows;   /* kernel rows */
+    int64_t column; /* source column for the first columns of tile and kernel */
+    int64_t filter; /* floats between the weights of two outs */
 } reach;
 
-/* All kernel columns meet the source everywhere, at stride 1; their number is
- * a constant. */
+/* All kernel columns are inside the source, at stride 1; their number is a
+ * constant. */
 INLINE void forward_inside(int outs, int columns, int kernel_w,
                            const forward *f, reach t, vf sums[OUTS][COLUMNS])
 {
@@ -87,7 +89,7 @@ INLINE void forward_inside(int outs, int columns, int kernel_w,
     }
 }
 
-/* Kernel columns may meet the source for some columns of the tile only. */
+/* Kernel columns may be inside the source for some columns of the tile only. */
 INLINE void forward_outside(int outs, int columns, const forward *f, reach t,
                             vf sums[OUTS][COLUMNS])
 {
@@ -165,7 +167,7 @@ typedef void forward_fn(const forward *f, int64_t o, int64_t y, int64_t x);
     [(outs)-1][(columns)-1] = tile_##outs##_##columns,
 EACH_TILE(TILE)
 
-/* One row of `outs` outs from `o` on, in as even tiles as they go. */
+/* One row of `outs` outs from `o` on, in tiles of nearly equal size. */
 static void forward_row(const forward *f, int64_t blocks, int64_t o,
                         int64_t outs, int64_t y)
 {
@@ -186,7 +188,7 @@ static void forward_all(const forward *f, int64_t outs)
         }
 }
 
-/* The forward direction of one group, without a place for the result. */
+/* The forward direction of one group, without an output. */
 static forward forward_of(const pl_conv *c, const float *src,
                           const float *weights, const float *bias)
 {
@@ -294,7 +296,7 @@ static void finish_strip(const pl_conv_block *b, const forward *f, int64_t outs,
                    index != NULL ? index + i * plane : NULL);
 }
 
-/* A strip is the rows under one row of windows, of a few outs: it stays in the
+/* A strip is the rows under one row of windows, for a few outs: it stays in the
  * first-level cache from convolution to pooling. */
 void SIMD(conv_block)(const pl_conv_block *b, int64_t groups, const float *src,
                       const float *weights, const float *bias, float *scratch,
@@ -302,7 +304,8 @@ void SIMD(conv_block)(const pl_conv_block *b, int64_t groups, const float *src,
 {
     const pl_conv *c = &b->conv;
     const pl_window *w = &b->window;
-    int64_t width = w->out_width * w->size; /* what no window covers is not */
+    int64_t width = w->out_width * w->size; /* pixels outside all windows are
+                                               skipped */
     int64_t plane = w->out_height * w->out_width * LANES;
     blocking blocks = choose_blocks(c->outs, width);
     for (int64_t g = 0; g < groups; g++) {

@@ -1,23 +1,23 @@
 /* Convolution in the batch-in-lanes layout: the gradients of weights and bias.
  *
  * Design.  A tile of outs x taps of one kernel row stays in registers over all
- * pixels of a group that meet the image.  Tiles are stored as vectors until
- * there are enough of them to fold over lanes, LANES at a time: that costs far
- * less than folding each sum by itself. */
+ * pixels of a group that are inside the image.  Tiles are stored as vectors
+ * until there are enough to fold over lanes, LANES at a time: that costs far
+ * less than folding each sum separately. */
 #include "kernels/simd/fold.h"
 #include "kernels/simd/kernels.h"
 #include "kernels/simd/tiles.h"
 
 #define TAPS   COLUMNS
 #define FOLDED PL_CONV_FOLDED
-#define CHAINS 4 /* sums side by side, so that none waits for the last */
+#define CHAINS 4 /* independent sums, to hide latency */
 
-/* Where a tile of the weight gradient lies. */
+/* Position of a tile of the weight gradient. */
 typedef struct tap {
     int64_t out, channel, ky, kx;
 } tap;
 
-/* One pixel where all taps meet the source. */
+/* One pixel at which all taps are inside the source. */
 INLINE void weights_full(int outs, int taps, const float *in, const float *d,
                          int64_t plane, vf sums[OUTS][TAPS])
 {
@@ -34,7 +34,8 @@ INLINE void weights_full(int outs, int taps, const float *in, const float *d,
     }
 }
 
-/* The same at an edge: `x` is the source column of the first, of `width`. */
+/* The same at an edge: `x` is the source column of the first tap, of
+ * `width`. */
 INLINE void weights_edge(int outs, int taps, const float *row, int64_t x,
                          int64_t width, const float *d, int64_t plane,
                          vf sums[OUTS][TAPS])
@@ -65,7 +66,7 @@ INLINE void weights_tile(int outs, int taps, const pl_conv *c,
     int64_t stride = c->stride, top = at.ky - c->pad, left = at.kx - c->pad;
     int64_t y_first = clamp(ceil_div(-top, stride), 0, c->out_height);
     int64_t y_end = clamp(ceil_div(c->height - top, stride), 0, c->out_height);
-    /* Pixels where all taps meet the source. */
+    /* Pixels at which all taps are inside the source. */
     int64_t full_first = clamp(ceil_div(-left, stride), 0, c->out_width);
     int64_t full_end = clamp(ceil_div(c->width - left - taps + 1, stride),
                              full_first, c->out_width);
@@ -169,7 +170,7 @@ void SIMD(conv_bias)(const pl_conv *c, int64_t groups, const float *diff_dst,
                 diff_dst +
                 ((r / rows * c->outs + o) * rows + r % rows) * width * LANES;
             int64_t x = 0;
-            /* A column has its chain: zeros at the end change no bit. */
+            /* Each chain has its columns: trailing zeros change no bit. */
             for (; x + CHAINS <= width; x += CHAINS)
                 UNROLL
             for (int j = 0; j < CHAINS; j++)

@@ -1,4 +1,4 @@
-/* Dropout: the mask is made where it is used, 32 elements at a time. */
+/* Dropout: the mask is computed where it is used, 32 elements at a time. */
 #include "base/rng.h"
 #include "kernels/simd/kernels.h"
 
@@ -30,7 +30,7 @@ INLINE vu block_start(uint64_t key, int64_t block)
     return start;
 }
 
-/* Which elements of one half of the words are kept: all bits set, or none. */
+/* All bits set for elements of one half of the words that are kept, else 0. */
 INLINE vi kept(vw halves, uint32_t least)
 {
     return (vi)halves >= vi_set((int32_t)least);
@@ -42,7 +42,7 @@ INLINE vw words_of(vu start, uint64_t key, int p)
     return (vw)mix(mix(start + (uint64_t)p * PAIRS * PL_RNG_STEP) ^ key);
 }
 
-/* Elements `from` .. `to` of a block, one by one. */
+/* Elements `from` .. `to` of a block, one at a time. */
 static void part_of_block(const pl_mask *mask, int64_t block, int64_t from,
                           int64_t to, const float *src, float *dst)
 {

@@ -1,7 +1,6 @@
 /* Kernels that treat each element alike, and sums. Tails use the same vector
- * operations on a partly filled vector, so cutting a range anywhere changes
- * no bit; long sums add blocks in single and blocks' totals in double
- * precision. */
+ * operations on a partial vector, so splitting a range anywhere changes no bit;
+ * long sums add blocks in single and blocks' totals in double precision. */
 #include "kernels/simd/activation.h"
 #include "kernels/simd/kernels.h"
 
@@ -94,7 +93,7 @@ void SIMD(gelu)(int64_t n, const float *src, float *dst)
 void SIMD(gelu_grad)(int64_t n, const float *src, const float *diff_dst,
                      float *diff_src)
 {
-    const vf density = v_set(0.3989422804014327f); /* at 0 */
+    const vf density = v_set(0.3989422804014327f); /* the density at 0 */
     EACH_VECTOR(n, {
         vf x = LOAD(src);
         vf bell = density * v_exp(v_set(-0.5f) * x * x);

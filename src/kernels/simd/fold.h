@@ -1,5 +1,5 @@
-/* fold.h - the sums of several vectors at a time, which costs far less than
- * as many sums. */
+/* fold.h - the sums of several vectors at once, which costs far less than
+ * separate sums. */
 #ifndef PL_KERNELS_SIMD_FOLD_H
 #define PL_KERNELS_SIMD_FOLD_H
 
@@ -70,7 +70,7 @@ INLINE half8 half_load(const float *vector)
     (__builtin_shufflevector(ab, cd, 0, 1, 8, 9, 4, 5, 12, 13) +               \
      __builtin_shufflevector(ab, cd, 2, 3, 10, 11, 6, 7, 14, 15))
 
-/* The sums of four vectors, twice a half of each: a b c d a b c d */
+/* The sums of four vectors, as two halves: a b c d a b c d */
 INLINE half8 fold_half4(const float *vectors)
 {
     half8 a = half_load(vectors), b = half_load(vectors + LANES);

@@ -1,7 +1,7 @@
 /* The batch-in-lanes layout: LANES examples in the lanes of a vector, element
- * by element, [group][element][lane].  Whatever a scalar program does to one
- * example, vectors do to LANES of them: no reduction across lanes, no odd
- * channel counts, every lane in use.  Rows past the end of a batch are zero. */
+ * by element, [group][element][lane].  Vector code does to LANES examples what
+ * scalar code does to one: no reduction across lanes, no odd channel counts,
+ * every lane in use.  Rows past the end of a batch are zero. */
 #include "kernels/simd/kernels.h"
 
 /* Lanes l of the two results of one exchange at distance d of a transpose. */
@@ -30,7 +30,7 @@
         rows[i + (d)] = EXCHANGE(PICK_B, a, b, d);                             \
     }
 
-/* Rows become columns. */
+/* Transpose. */
 INLINE void transpose(vf rows[LANES])
 {
 #if LANES >= 16
@@ -68,10 +68,10 @@ INLINE void interleave(const vb from[LANES], vb to[LANES])
     }
 }
 
-/* One group of rows of bytes, up to the last whole vector: the elements that
- * were done.  Bytes are moved, not the numbers they become, which are four
- * times as large; and what lies ahead is asked for: rows are picked by index,
- * and the processor cannot guess them. */
+/* One group of rows of bytes, up to the last whole vector; returns the number
+ * of elements done.  Moves bytes, not the numbers they become, which are four
+ * times as large, and prefetches, since the processor cannot predict rows
+ * selected by index. */
 static int64_t bytes_to_lanes(int64_t row, const pl_view *src, int64_t first,
                               float *dst)
 {

@@ -8,7 +8,7 @@
 
 INLINE vf v_exp(vf x)
 {
-    /* Below: 0; above: the largest power that is finite; NaN stays NaN. */
+    /* Below: 0; above: the largest finite power; NaN stays NaN. */
     vi tiny = x < v_set(-87.33654475f);
     x = v_max(v_set(-87.33654475f), v_min(v_set(88.37626266f), x));
 
@@ -33,7 +33,7 @@ INLINE vf v_exp(vf x)
 /* For positive normal numbers; 0 gives about -87, infinity and NaN a NaN. */
 INLINE vf v_log(vf x)
 {
-    vf poison = x * v_set(0); /* 0, or NaN where x is not finite */
+    vf poison = x * v_set(0); /* 0, or NaN if x is not finite */
     x = v_max(x, v_set(1.17549435e-38f));
     vi bits = (vi)x;
     vi e = (bits >> 23) - vi_set(126);
@@ -82,7 +82,7 @@ INLINE vf v_tanh(vf x)
     return v_select(magnitude < v_set(0.625f), small, large);
 }
 
-/* The share of the normal distribution below x, within 1e-7: the error function
+/* The probability of a normal variable below x, within 1e-7: the error function
  * by Abramowitz and Stegun, 7.1.26, of x / sqrt(2). */
 INLINE vf v_normal_below(vf x)
 {

@@ -31,7 +31,7 @@
 #define F32_COLS  6
 #define MOST_ROWS 4 /* of any dot tile */
 
-/* X(kind, name, n) for each tile height or width a kernel is made for. */
+/* X(kind, name, n) for each tile height or width a kernel supports. */
 #define UP_TO_6(X, kind, name)                                                 \
     X(kind, name, 1)                                                           \
     X(kind, name, 2)                                                           \
@@ -56,8 +56,8 @@
 #endif
 #define ENTRY(kind, name, n) name##n,
 
-/* Lines of a row to come are asked for while the present ones are summed:
- * rows picked by index lie anywhere, and the processor cannot guess them. */
+/* Prefetch rows to come while the current ones are summed: the processor cannot
+ * predict rows selected by index. */
 #define AHEAD 4
 
 typedef enum source_kind {
@@ -203,7 +203,7 @@ void SIMD(matmul_nt)(int64_t n, int64_t m, int64_t k, const pl_view *src,
     static dot_fn *const f32[] = { UP_TO_6(ENTRY, , dot_f32_) };
     dot_fn *const *dots = src->dtype == PL_UINT8 ? u8 : f32;
     int64_t most = src->dtype == PL_UINT8 ? COLS : F32_COLS;
-    /* Even blocks: 14 columns are 7 + 7, not 12 + 2. */
+    /* Blocks of equal size: 14 columns are 7 + 7, not 12 + 2. */
     int64_t blocks = (m + most - 1) / most;
     for (int64_t block = 0, c = 0; block < blocks; block++) {
         int64_t cols = (m - c) / (blocks - block);
@@ -213,7 +213,7 @@ void SIMD(matmul_nt)(int64_t n, int64_t m, int64_t k, const pl_view *src,
     }
 }
 
-/* How a is walked: element (r, i) is at a[r * row + i * step]. */
+/* How a is traversed: element (r, i) is at a[r * row + i * step]. */
 typedef struct walk {
     const float *a;
     int64_t row, step;
@@ -233,7 +233,7 @@ INLINE void outer_tile(source_kind kind, int rows, int vecs, int64_t left,
         sums[r][v] = v_set(0);
     const float *column = a.a;
     for (int64_t i = 0; i < k; i++, column += a.step) {
-        /* One pointer: gcc would keep one a row, more than it has registers. */
+        /* One pointer: gcc would keep one per row and run out of registers. */
         __asm__("" : "+r"(column));
         const void *row = source_row(kind, b, i);
         vf x[OUTER_VEC];

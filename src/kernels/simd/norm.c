@@ -1,5 +1,5 @@
 /* Kernels of normalization: sums of products of deviations, and weighted sums
- * of two sources, of whole ranges or column by column. Sums add blocks in
+ * of two sources, over whole ranges or column by column. Sums add blocks in
  * single and blocks' totals in double precision. */
 #include "kernels/simd/kernels.h"
 
@@ -25,7 +25,7 @@ double SIMD(products)(int64_t n, const float *a, float a_less, const float *b,
         EACH_VECTOR(count, {
             vf x = LOAD(a + first) - a_mean;
             vf y = LOAD(b + first) - b_mean;
-            /* Lanes past the end would count what was subtracted. */
+            /* Lanes past the end would contain -a_less. */
             if (left < LANES)
                 x = v_first(x, left, v_set(0));
             part = v_fma(x, y, part);

@@ -1,5 +1,5 @@
 /* Kernels that reduce a row of logits: softmax cross-entropy, its gradient,
- * accuracy. Rows are handled a vector's worth at a time so that one vector
+ * accuracy. Rows are handled a vector's worth at a time, so that one vector
  * logarithm serves all of them. */
 #include "kernels/simd/kernels.h"
 #include "kernels/simd/math.h"

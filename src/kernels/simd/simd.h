@@ -23,7 +23,7 @@
 #define LANES  PL_LANES
 #define INLINE static inline __attribute__((always_inline, unused))
 
-/* The loop behind it is written out whole: its bounds are constants. */
+/* The following loop is unrolled completely: its bounds are constants. */
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
 #else
@@ -51,8 +51,8 @@ INLINE vf v_load(const float *p)
     return v;
 }
 
-/* Loaded once and kept: the compiler would rather read memory again as an
- * operand of each use. */
+/* Load once and keep in a register: the compiler would rather read memory again
+ * as an operand of each use. */
 INLINE vf v_load_keep(const float *p)
 {
     vf v = v_load(p);
@@ -98,7 +98,7 @@ INLINE void v_store_part(float *p, vf v, int64_t left)
 #endif
 }
 
-/* gcc converts bytes one by one unless told how. */
+/* gcc converts bytes one at a time without this. */
 INLINE vf v_from_bytes(vb bytes)
 {
 #if LANES == 16
@@ -132,15 +132,15 @@ INLINE vf v_load_u8_part(const uint8_t *p, int64_t left)
     return v_load_u8(padded);
 }
 
-/* a where the mask's lanes are all ones, b where they are zero. */
+/* a in lanes where the mask is all ones, b where it is zero. */
 INLINE vf v_select(vi mask, vf a, vf b)
 {
     return (vf)((mask & (vi)a) | (~mask & (vi)b));
 }
 
-/* a * b + c, rounded once where the instruction set can.  Said in so many
- * words: what a compiler fuses by itself may differ from place to place, and
- * an element must round alike wherever it lies. */
+/* a * b + c, rounded once if the instruction set can.  Explicit, because what a
+ * compiler fuses may differ from place to place, and an element must round
+ * alike everywhere. */
 INLINE vf v_fma(vf a, vf b, vf c)
 {
 #if LANES == 16
@@ -154,7 +154,7 @@ INLINE vf v_fma(vf a, vf b, vf c)
 #endif
 }
 
-/* Of a NaN and a number, b. */
+/* b if only one operand is NaN. */
 INLINE vf v_max(vf a, vf b)
 {
 #if LANES == 16
@@ -249,8 +249,8 @@ INLINE vf v_first(vf x, int64_t left, vf other)
 }
 
 /* Run BODY for each vector of n elements: index i, `left` lanes in use.  The
- * tail runs the same operations on a partly filled vector, so an element
- * rounds alike wherever it lies. */
+ * tail runs the same operations on a partial vector, so an element rounds alike
+ * everywhere. */
 #define EACH_VECTOR(n, BODY)                                                   \
     do {                                                                       \
         int64_t i = 0;                                                         \

@@ -1,4 +1,4 @@
-/* strip.h - pooling of one row of windows that lie side by side. */
+/* strip.h - pooling of one row of adjacent windows. */
 #ifndef PL_KERNELS_SIMD_STRIP_H
 #define PL_KERNELS_SIMD_STRIP_H
 
@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-/* Let `value` of cell `cell` be the largest where it is larger than *top, or a
- * NaN, which stays. */
+/* Take `value` of cell `cell` if it is larger than *top or a NaN, which
+ * stays. */
 INLINE void take_larger(vf *top, vi *which, vf value, int32_t cell)
 {
 #if LANES == 16
@@ -17,14 +17,16 @@ INLINE void take_larger(vf *top, vi *which, vf value, int32_t cell)
     *top = (vf)_mm512_mask_mov_ps((__m512)*top, take, v);
     *which = (vi)_mm512_mask_set1_epi32((__m512i)*which, take, cell);
 #else
-    vi bits = (vi)value & vi_set(INT32_MAX); /* a NaN's are past infinity's */
+    vi bits = (vi)value & vi_set(INT32_MAX); /* a NaN's are larger than
+                                                infinity's */
     vi take = (value > *top) | (bits > vi_set(0x7f800000));
     *top = v_select(take, value, *top);
     *which = (take & vi_set(cell)) | (~take & *which);
 #endif
 }
 
-/* ReLU after the pooling is ReLU before it, but for the sign of a zero. */
+/* ReLU after the pooling equals ReLU before it, except for the sign of a
+ * zero. */
 INLINE void max_strip(bool relu, bool indexed, int64_t size, int64_t width,
                       const float *rows, float *dst, int32_t *index)
 {
@@ -61,14 +63,14 @@ INLINE void avg_strip(bool relu, int64_t size, int64_t width, const float *rows,
 }
 
 /* `size` rows of `width` vectors, a multiple of size -> one row.  index may be
- * NULL; it is written by max pooling only. */
+ * NULL; only max pooling writes it. */
 INLINE void pool_strip(pl_pooling pooling, bool relu, int64_t size,
                        int64_t width, const float *rows, float *dst,
                        int32_t *index)
 {
     switch (pooling) {
     case PL_POOLING_MAX:
-        if (size == 2 && relu && index != NULL) /* the usual one */
+        if (size == 2 && relu && index != NULL) /* the most frequent case */
             max_strip(true, true, 2, width, rows, dst, index);
         else
             max_strip(relu, index != NULL, size, width, rows, dst, index);

@@ -1,5 +1,5 @@
-/* The kernel table of one instruction set. This file, like all of simd/, is
- * compiled once for each set, with PL_ISA as its name. */
+/* The kernel table of one instruction set. Like all of simd/, this file is
+ * compiled once per set, with PL_ISA as its name. */
 #include "kernels/simd/kernels.h"
 #include "kernels/tables.h"
 

@@ -1,11 +1,11 @@
-/* tiles.h - how convolutions are cut into tiles that fit the registers. */
+/* tiles.h - how convolutions are split into tiles that fit the registers. */
 #ifndef PL_KERNELS_SIMD_TILES_H
 #define PL_KERNELS_SIMD_TILES_H
 
 #include "kernels/simd/simd.h"
 
-/* A tile has at most OUTS x COLUMNS sums, and no more than SUMS: with what is
- * loaded they fill the registers. */
+/* A tile has at most OUTS x COLUMNS sums, and no more than SUMS: with the
+ * loaded operands they fill the registers. */
 #define OUTS    PL_CONV_OUTS
 #define COLUMNS 6
 #if LANES == 16
@@ -29,8 +29,8 @@ INLINE int64_t clamp(int64_t x, int64_t least, int64_t most)
     return x < least ? least : x > most ? most : x;
 }
 
-/* Into how many blocks channels and columns are split: of those whose tiles
- * fit, the one that loads least. */
+/* Into how many blocks channels and columns are split: of those whose tiles fit
+ * the registers, the one with the fewest loads. */
 typedef struct blocking {
     int64_t outs, columns;
 } blocking;

@@ -2,14 +2,15 @@
 #include "kernels/simd/activation.h"
 #include "kernels/simd/kernels.h"
 
-/* The vector at (plane, y, x) of planes of this size. */
+/* The offset of the vector at (plane, y, x) of planes of this size. */
 INLINE int64_t at(int64_t plane, int64_t y, int64_t x, int64_t height,
                   int64_t width)
 {
     return ((plane * height + y) * width + x) * LANES;
 }
 
-/* Run BODY for each window: `from` its corner in src, `to` its place in dst. */
+/* Run BODY for each window: `from` its corner in src, `to` its offset in
+ * dst. */
 #define EACH_WINDOW(w, groups, BODY)                                           \
     for (int64_t p = 0; p < (groups) * (w)->channels; p++)                     \
         for (int64_t y = 0; y < (w)->out_height; y++)                          \
@@ -20,7 +21,7 @@ INLINE int64_t at(int64_t plane, int64_t y, int64_t x, int64_t height,
                 BODY                                                           \
             }
 
-/* Run BODY for each vector of a window: `i` its place in src. */
+/* Run BODY for each vector of a window: `i` its offset in src. */
 #define EACH_CELL(w, from, BODY)                                               \
     for (int64_t wy = 0; wy < (w)->size; wy++)                                 \
         for (int64_t wx = 0; wx < (w)->size; wx++) {                           \
@@ -50,7 +51,7 @@ void SIMD(max_pool_grad)(const pl_window *w, int64_t groups, const float *src,
     memset(diff_src, 0, (size_t)count * sizeof *diff_src);
     EACH_WINDOW(w, groups, {
         vf top = v_load(dst + to);
-        vi left = (vi)v_load(diff_dst + to); /* bits not yet given away */
+        vi left = (vi)v_load(diff_dst + to); /* bits not yet assigned */
         EACH_CELL(w, from, {
             vi here = v_load(src + i) == top;
             v_store(diff_src + i, v_load(diff_src + i) + (vf)(here & left));
@@ -91,7 +92,7 @@ INLINE void unpool_row(pl_activation kind, int64_t size, int64_t count,
     for (int64_t x = 0; x < count; x++) {
         vi which;
         memcpy(&which, index + x * LANES, sizeof which);
-        /* Added to zero, as where windows overlap. */
+        /* Added to zero, as for overlapping windows. */
         vf diff = v_set(0) + v_load(diff_dst + x * LANES);
         vi slope = (vi)v_activation_grad(kind, v_load(dst + x * LANES), diff);
         float *corner = rows + x * size * LANES;

@@ -1,5 +1,5 @@
-/* export.c - writes a network as an ONNX file: decides which operator stands
- * for each of ours, and what the values between them are called. */
+/* export.c - writes a network as an ONNX file: chooses an ONNX operator for
+ * each of ours, and names the values. */
 #include "nn/onnx/export.h"
 
 #include "base/error.h"
@@ -12,16 +12,17 @@
 #include <string.h>
 
 #define IR_VERSION 9
-#define OPSET      17 /* what both ONNX Runtime and PyTorch have long read */
+#define OPSET      17 /* long supported by ONNX Runtime and PyTorch */
 #define GELU_OPSET 20 /* the first with Gelu */
 #define NAME_BYTES 96
 #define ATTRIBUTES 4
 
-/* A node of the file, with the memory that its parts point into. */
+/* A node of the file, with the memory that it points to. */
 typedef struct made {
     char value[NAME_BYTES], constant[NAME_BYTES];
-    const char *name; /* of its value: the above, or that of a parameter */
-    const char *inputs[PL_MAX_INPUTS + 1]; /* a constant, or the moments' */
+    const char *name; /* of its value: the above, or a parameter's name */
+    const char *inputs[PL_MAX_INPUTS + 1]; /* a constant, or those of the
+                                              moments */
     size_t input_count;
     pl_onnx_attribute attributes[ATTRIBUTES];
     size_t attribute_count;
@@ -33,9 +34,9 @@ typedef struct made {
 typedef struct exporter {
     const pl_network *network;
     pl_onnx_ends ends;
-    const pl_node *input; /* where the file's graph begins */
-    const char *prefix;   /* of names of values, that no parameter has */
-    bool *needed;         /* [nodes] by the logits */
+    const pl_node *input; /* first node of the file's graph */
+    const char *prefix;   /* of value names, which no parameter has */
+    bool *needed;         /* [nodes] for the logits */
     made *made;           /* [nodes] */
     pl_onnx_node *nodes;
     size_t node_count;
@@ -64,7 +65,7 @@ static void put_int(made *m, const char *name, int64_t value)
     };
 }
 
-/* One more input, of the file itself. */
+/* Add an input that is a constant of the file. */
 static pl_onnx_tensor *put_constant(exporter *e, made *m, int id,
                                     const char *what)
 {
@@ -144,7 +145,7 @@ static void leaky_relu(exporter *e, made *m, const pl_node *node)
     put_real(m, "alpha", node->factor);
 }
 
-/* The first of the operators that came late. */
+/* Gelu needs a newer operator set. */
 static void gelu(exporter *e, made *m, const pl_node *node)
 {
     (void)m, (void)node;
@@ -163,14 +164,14 @@ static void last_axis(exporter *e, made *m, const pl_node *node)
     put_int(m, "axis", -1);
 }
 
-/* A size of 1 keeps that of the source, so also the batch's. */
+/* A size of 1 keeps the source's size, including the batch's. */
 static void expand(exporter *e, made *m, const pl_node *node)
 {
     sizes(e, m, node);
     m->sizes[0] = pl_shape_batched(node->shape) ? 1 : node->shape.dim[0];
 }
 
-/* Before and behind each of the four dimensions of images. */
+/* Before and after each of the four dimensions of images. */
 static void pad(exporter *e, made *m, const pl_node *node)
 {
     pl_onnx_tensor *tensor = put_constant(e, m, node->id, "pads");
@@ -271,7 +272,7 @@ static void put_parameter(exporter *e, const pl_node *node, int index)
     tensor->data = pl_params_data(e->network->params, index);
 }
 
-/* The data's examples may have another shape than the file's input: then the
+/* The data's examples may differ in shape from the file's input: then the
  * import reshaped them, under the name of that input. */
 static void find_input(exporter *e)
 {
@@ -342,7 +343,7 @@ static pl_status put_graph(exporter *e)
     return PL_OK;
 }
 
-/* What the loss begins with, where the model came with it. */
+/* The operator with which the loss begins, if the imported model had it. */
 static void put_last(exporter *e, made *m, const char *const *output)
 {
     if (e->ends.last[0] == '\0')
@@ -409,7 +410,7 @@ pl_status pl_onnx_export(const pl_network *network, pl_buffer *out)
                        "its checkpoint is a table of weights");
     if (network->model->file != NULL)
         e.ends = pl_onnx_net_ends(network->model);
-    if (network->numeric) /* which has it in its graph */
+    if (network->numeric) /* a numeric network has it in its graph */
         e.ends.last = "";
     pl_status status;
     PL_TRY_OUT(status, PL_NEW(e.needed, count));

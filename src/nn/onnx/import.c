@@ -1,6 +1,6 @@
-/* import.c - walks the graph of an ONNX file, whose nodes come after those that
- * make their inputs: finds values by name, and decides what the data's examples
- * become for the file's input. */
+/* import.c - walks the graph of an ONNX file, in which nodes come after those
+ * that compute their inputs: finds values by name, and decides how the data's
+ * examples are reshaped to the file's input. */
 #include "nn/onnx/import.h"
 
 #include "base/error.h"
@@ -43,7 +43,7 @@ static pl_status sort_values(pl_import *im)
     return PL_OK;
 }
 
-/* Weights and what nodes make, with room for the input. */
+/* List weights and results of nodes, with room for the input. */
 static pl_status list_values(pl_import *im)
 {
     const pl_onnx_model *model = im->model;
@@ -59,7 +59,7 @@ static pl_status list_values(pl_import *im)
     return sort_values(im);
 }
 
-/* Older files list their weights among the inputs, too. */
+/* Older files also list their weights among the inputs. */
 static pl_status find_input(pl_import *im, const pl_onnx_value **out)
 {
     *out = NULL;
@@ -83,7 +83,7 @@ static pl_status find_input(pl_import *im, const pl_onnx_value **out)
 
 /* --- the input ---------------------------------------------------------- */
 
-/* The sizes but those of 1: [1, 28, 28] and [28, 28] are the same picture. */
+/* The sizes other than 1: [1, 28, 28] and [28, 28] are the same image. */
 static pl_shape essence(const int64_t *dims, int rank)
 {
     pl_shape shape = { .rank = 0 };
@@ -93,12 +93,12 @@ static pl_shape essence(const int64_t *dims, int rank)
     return shape;
 }
 
-/* What the examples must become: a file may leave sizes open, and then has
+/* The shape that the examples must have: sizes that the file leaves open are
  * those of the examples. */
 static pl_status input_shape(const pl_import *im, const pl_onnx_value *input,
                              pl_shape *out)
 {
-    pl_shape have = im->build->input->shape; /* with the batch in front */
+    pl_shape have = im->build->input->shape; /* including the batch */
     char text[PL_SHAPE_TEXT];
     *out = (pl_shape) { .rank = input->rank, .dim = { PL_BATCH } };
     for (int d = 1; d < input->rank; d++) {
@@ -113,7 +113,7 @@ static pl_status input_shape(const pl_import *im, const pl_onnx_value *input,
     return PL_OK;
 }
 
-/* Pixels must not change their places. */
+/* The order of pixels must not change. */
 static pl_status check_input(const pl_onnx_value *input, pl_shape have,
                              pl_shape want)
 {
@@ -147,7 +147,7 @@ static pl_status read_input(pl_import *im, const pl_onnx_value *input)
         PL_TRY(input_shape(im, input, &want));
         PL_TRY(check_input(input, examples->shape, want));
     }
-    /* export.c finds the file's own shape by this name. */
+    /* export.c finds the file's shape by this name. */
     find(im, input->name)->node =
         pl_shape_equal(want, examples->shape)
             ? examples
@@ -164,7 +164,7 @@ const char *pl_import_node_name(const pl_onnx_node *node)
                                     : "?";
 }
 
-/* What goes into the node must have been made. */
+/* Inputs of the node must be computed already. */
 static pl_status take_inputs(pl_import *im)
 {
     const pl_onnx_node *node = im->node;
@@ -186,7 +186,7 @@ static pl_status take_inputs(pl_import *im)
     return PL_OK;
 }
 
-/* A result of ours is called as the node is; an alias keeps its name. */
+/* Name our result after the file's node; an alias keeps its name. */
 static void name_result(const pl_import *im, int before)
 {
     pl_node *made = im->out->node;
@@ -247,14 +247,14 @@ pl_status pl_import_run(pl_import *im)
     return status;
 }
 
-/* --- what operators ask for --------------------------------------------- */
+/* --- inputs and attributes of operators --------------------------------- */
 
 bool pl_import_has(const pl_import *im, int i)
 {
     return im->in[i] != NULL;
 }
 
-/* A value has one parameter, under whatever names it goes. */
+/* A value has one parameter, even under several names. */
 static pl_import_value *home_of(const pl_import *im, pl_import_value *value)
 {
     pl_import_value *home = find(im, value->tensor->name);
@@ -272,7 +272,7 @@ static pl_status check_weights(const pl_onnx_tensor *tensor)
                    tensor->name, tensor->type, tensor->rank, PL_MAX_RANK);
 }
 
-/* Without --init it starts as it is in the file, else as `init`; with a rate it
+/* Without --init it starts as in the file, otherwise as `init`; with a rate it
  * is a running average. */
 static pl_status make_parameter(pl_import *im, pl_import_value *value,
                                 const char *init, float rate)

@@ -1,8 +1,8 @@
 /* import_composed.c - operators that an ONNX file composes from several nodes,
  * since its operator set lacks them: GELU, x * (1 + erf(x / sqrt(2))) / 2, and
  * layer normalization, (x - mean) / sqrt(variance + epsilon) * scale + shift.
- * Decides how far a node has got with one of them, and refuses what its parts
- * are used for besides. */
+ * Tracks which part a node has completed, and rejects other uses of the
+ * parts. */
 #include "nn/onnx/import.h"
 
 #include "base/error.h"
@@ -16,7 +16,7 @@ static bool is_near(float a, float b)
     return fabsf(a - b) < 1e-4F;
 }
 
-/* The result is what input i is, one step further. */
+/* The result continues the composed operator of input i as `part`. */
 static void go_on(const pl_import *im, int i, pl_import_part part)
 {
     const char *name = im->out->name;
@@ -56,7 +56,7 @@ static pl_status not_a_gelu(void)
                    "2");
 }
 
-/* x times half of 1 + erf(x / sqrt(2)), where the half may be anywhere: also
+/* x times half of 1 + erf(x / sqrt(2)); the half may be applied anywhere, even
  * in a later node. */
 static pl_status close_gate(pl_import *im, int gate)
 {
@@ -131,7 +131,7 @@ static pl_status centre(pl_import *im, int mean)
     return PL_OK;
 }
 
-/* To the power of 2, or times itself. */
+/* To the power of 2, or multiplied by itself. */
 static pl_status square(pl_import *im, int centred)
 {
     float power = 2;
@@ -189,10 +189,10 @@ static pl_status shift(pl_import *im, int scaled)
     return PL_OK;
 }
 
-/* --- what follows on what ----------------------------------------------- */
+/* --- order of the parts ------------------------------------------------- */
 
 static const struct step {
-    pl_import_part part; /* of one of the inputs, whose number `take` gets */
+    pl_import_part part; /* of one of the inputs; `take` gets its number */
     const char *op;
     pl_status (*take)(pl_import *im, int i);
 } steps[] = {
@@ -227,7 +227,7 @@ pl_status pl_import_compose(pl_import *im)
                 return steps[s].take(im, i);
     for (int i = 0; i < 2; i++)
         if (im->in[i] != NULL && im->in[i]->part != PL_IMPORT_WHOLE)
-            return pl_import_in(im, i, &whole); /* which refuses parts */
+            return pl_import_in(im, i, &whole); /* rejects parts */
     return mismatch();
 }
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* An export for inference has no training_mode: its averages stay. */
+/* An export for inference has no training_mode: its averages are kept. */
 static pl_status batch_norm(pl_import *im)
 {
     bool trains = pl_import_int(im, "training_mode", 0) != 0;
@@ -62,8 +62,8 @@ static pl_status mean_axes(const pl_import *im, int64_t *axes, int *count)
     return PL_OK;
 }
 
-/* The dimensions of the input; a part of a composed operator has those of what
- * that is applied to. */
+/* The rank of the input; for a part of a composed operator, the rank of that
+ * operator's input. */
 static int rank_of(const pl_import *im)
 {
     const pl_import_value *src = im->in[0];
@@ -73,7 +73,7 @@ static int rank_of(const pl_import *im)
     return node != NULL ? node->shape.rank : 0;
 }
 
-/* Over height and width, or for a layer normalization over the last one. */
+/* Over height and width, or for a layer normalization over the last axis. */
 static pl_status reduce_mean(pl_import *im)
 {
     int64_t axes[PL_ONNX_RANK];

@@ -1,5 +1,5 @@
-/* import_ops.c - what the operators of an ONNX file become: decides which of
- * their attributes ours can have, and refuses the others by name. */
+/* import_ops.c - converts the operators of an ONNX file: decides which of their
+ * attributes ours support, and rejects the others by name. */
 #include "nn/onnx/import.h"
 
 #include "base/error.h"
@@ -70,7 +70,7 @@ static pl_status cast(pl_import *im)
                    (long long)to);
 }
 
-/* In training it drops; a file made for inference says so all the same. */
+/* Dropout is active in training, even if the file was made for inference. */
 static pl_status dropout(pl_import *im)
 {
     pl_node *src;
@@ -82,8 +82,8 @@ static pl_status dropout(pl_import *im)
     return PL_OK;
 }
 
-/* As the last operator, over the classes, it is left out: the loss begins with
- * it. */
+/* If it is the last operator, over the classes, it is left out: the loss
+ * includes it. */
 static pl_status softmax(pl_import *im)
 {
     int64_t axis = pl_import_int(im, "axis", -1);
@@ -145,7 +145,7 @@ static int constant_of(const pl_import *im)
     return pl_import_is_scalar(im, 1) ? 1 : pl_import_is_scalar(im, 0) ? 0 : -1;
 }
 
-/* A vector is added to the last dimension, else shapes are broadcast. */
+/* A vector is added to the last dimension; other shapes are broadcast. */
 static pl_status add(pl_import *im)
 {
     pl_node *a, *b;

@@ -1,7 +1,7 @@
 /* import_shapes.c - the operators of an ONNX file that only change shapes, and
- * those that compute the sizes for them (x.view(x.size(0), -1) of PyTorch is a
- * Shape, a Gather and a Concat): they are worked out here, with the size of the
- * batch left open. */
+ * those that compute sizes for them (x.view(x.size(0), -1) of PyTorch is a
+ * Shape, a Gather and a Concat): they are evaluated here, with the batch size
+ * left open. */
 #include "nn/onnx/import.h"
 
 #include "base/error.h"
@@ -22,15 +22,15 @@ static pl_status flatten(pl_import *im)
     return PL_OK;
 }
 
-/* The batch stays in front: where the file has its own batch size there, that
- * stands for any. */
+/* The batch stays the first dimension; if the file has its own batch size
+ * there, it stands for any. */
 static bool is_batch(const pl_import *im, int64_t size, bool rest)
 {
     return size == PL_BATCH || size == 0 ||
            (im->batch != PL_BATCH && size == im->batch && rest);
 }
 
-/* In place of one size of -1: what is left of the row. */
+/* Replace one size of -1 by the rest of the row. */
 static pl_status fill_rest(pl_shape *shape, int rest, int64_t row)
 {
     int64_t known = 1;
@@ -109,7 +109,7 @@ static pl_status squeeze(pl_import *im)
 {
     bool chosen[PL_ONNX_RANK];
     pl_node *src;
-    if (pl_import_has(im, 0) && im->in[0]->listed) { /* of one size */
+    if (pl_import_has(im, 0) && im->in[0]->listed) { /* with one size */
         const char *name = im->out->name;
         *im->out = *im->in[0];
         im->out->name = name;
@@ -148,7 +148,7 @@ static pl_status unsqueeze(pl_import *im)
     return PL_OK;
 }
 
-/* Where only dimensions of 1 move, nothing does. */
+/* Moving only dimensions of 1 changes nothing. */
 static pl_status transpose(pl_import *im)
 {
     const pl_onnx_attribute *perm = pl_import_attribute(im, "perm");
@@ -177,7 +177,8 @@ static pl_status transpose(pl_import *im)
     return PL_OK;
 }
 
-/* A weight stays as it is: where it meets the examples it is repeated. */
+/* A weight is unchanged: it is broadcast where it is combined with the
+ * examples. */
 static pl_status expand(pl_import *im)
 {
     int64_t sizes[PL_ONNX_RANK];
@@ -232,7 +233,7 @@ static pl_status gather(pl_import *im)
     return PL_OK;
 }
 
-/* Of results, side by side. */
+/* Concatenate results. */
 static pl_status join(pl_import *im)
 {
     int64_t axis = pl_import_int(im, "axis", 0);
@@ -273,7 +274,7 @@ static pl_status concat(pl_import *im)
     return PL_OK;
 }
 
-/* Of one of the attributes that hold it. */
+/* From one of the attributes that can hold it. */
 static pl_status constant(pl_import *im)
 {
     const pl_onnx_attribute *value = pl_import_attribute(im, "value");

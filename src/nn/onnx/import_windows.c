@@ -1,5 +1,5 @@
 /* import_windows.c - convolutions and pooling of an ONNX file: decides which
- * padding ours can have. */
+ * padding ours support. */
 #include "nn/onnx/import.h"
 
 #include "base/error.h"
@@ -7,9 +7,8 @@
 
 #include <string.h>
 
-/* Padding on every side by `kernel` sizes; SAME is what keeps the size of an
- * image, which is the same on all sides where the stride is 1 and the kernel
- * odd. */
+/* Padding on every side by `kernel` sizes; SAME keeps the size of an image, and
+ * is equal on all sides if the stride is 1 and the kernel odd. */
 static pl_status padding(const pl_import *im, int64_t kernel, int64_t stride,
                          int64_t *out)
 {
@@ -28,7 +27,7 @@ static pl_status padding(const pl_import *im, int64_t kernel, int64_t stride,
     return PL_OK;
 }
 
-/* What ours has no word for. */
+/* Reject attributes that ours lack. */
 static pl_status check_windows(const pl_import *im)
 {
     int64_t dilation;
@@ -59,7 +58,7 @@ static pl_status conv(pl_import *im)
     return PL_OK;
 }
 
-/* A last window that is not full is left out by ours. */
+/* Ours drop a last window that is not full. */
 static pl_status check_ceil(const pl_import *im, pl_shape src, int64_t size,
                             int64_t stride)
 {
@@ -75,8 +74,8 @@ static pl_status check_ceil(const pl_import *im, pl_shape src, int64_t size,
     return PL_OK;
 }
 
-/* Zeros do for the padding of MaxPool, which never wins, where no element is
- * below zero. */
+/* Zero padding is equivalent to that of MaxPool, which never wins, if no
+ * element is negative. */
 static bool is_never_negative(const pl_node *node)
 {
     while (node->op == &pl_op_max_pool || node->op == &pl_op_avg_pool ||
@@ -86,7 +85,7 @@ static bool is_never_negative(const pl_node *node)
            node->op == &pl_op_softmax;
 }
 
-/* The zeros that ours has as a step of its own. */
+/* Add the zeros, which ours need as a separate step. */
 static pl_status pad_for_pool(const pl_import *im, int64_t size, int64_t pad,
                               pl_node **src)
 {

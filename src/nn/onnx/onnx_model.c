@@ -1,9 +1,9 @@
-/* onnx_model.c - an ONNX file as a model: decides what is refused before
- * anything is built, which operator sets are read, and where weights come from
- * that are not in the file itself.
+/* onnx_model.c - an ONNX file as a model: decides what is rejected before
+ * anything is built, which operator sets are read, and where external weights
+ * are read from.
  *
- * A file names others by a path that must lead to a regular file in its own
- * folder or below, links included. */
+ * Paths of external files must lead to a regular file in the model's folder or
+ * below, after following links. */
 #include "nn/onnx/onnx_model.h"
 
 #include "base/error.h"
@@ -22,16 +22,17 @@
 
 #define OPSET_LEAST 13
 #define OPSET_MOST  20
-#define NAMED_MOST  8   /* nodes that one message names */
+#define NAMED_MOST  8   /* maximum nodes listed in a message */
 #define DIGITS      784 /* pixels of the built-in data */
 
 struct pl_onnx_net {
     pl_model model;
-    pl_model_file file; /* first member of what its functions get */
+    pl_model_file file; /* must be first: the functions of pl_model_file cast
+                           from it */
     pl_onnx *onnx;
     char *path, *name, *help, *folder;
     bool no_weights;
-    const char *last; /* "Softmax", where it was left out; or NULL */
+    const char *last; /* "Softmax" if it was left out; or NULL */
 };
 
 static const pl_onnx_net *net_of(const pl_model_file *file)
@@ -40,7 +41,7 @@ static const pl_onnx_net *net_of(const pl_model_file *file)
                                                offsetof(pl_onnx_net, file));
 }
 
-/* --- what we lack ------------------------------------------------------- */
+/* --- unsupported operators ---------------------------------------------- */
 
 /* ", node x (LSTM)" for each, up to NAMED_MOST. */
 static size_t name_lacking(const pl_onnx_model *model, char *text, size_t room)
@@ -90,7 +91,7 @@ static pl_status check_model(const pl_onnx_model *model)
 
 /* --- weights ------------------------------------------------------------ */
 
-/* Initializers by name, and what Constant nodes make. */
+/* Initializers by name, and results of Constant nodes. */
 static const pl_onnx_tensor *find_tensor(const pl_onnx_model *model,
                                          const char *name)
 {
@@ -108,7 +109,7 @@ static const pl_onnx_tensor *find_tensor(const pl_onnx_model *model,
     return NULL;
 }
 
-/* The file beside ours, as an absolute path below our folder. */
+/* The external file's absolute path, which must be below our folder. */
 static pl_status place_of(const pl_onnx_net *net, const char *location,
                           char real[PATH_MAX])
 {
@@ -213,7 +214,7 @@ static pl_status build(pl_build *build)
     return status == PL_OK ? PL_OK : pl_context(status, "%s", net->path);
 }
 
-/* Synthetic examples, and the built-in data where they fit. */
+/* Synthetic examples, or the built-in data if they fit. */
 static void choose_data(pl_onnx_net *net)
 {
     const pl_onnx_model *model = pl_onnx_get(net->onnx);
@@ -233,7 +234,7 @@ static void choose_data(pl_onnx_net *net)
         if (out->example.rank == 0 || pl_shape_check(out->example) != PL_OK ||
             pl_shape_batched(out->example)) {
             out->example.rank = 0;
-            out->data = NULL; /* as they come */
+            out->data = NULL; /* leave examples unchanged */
         } else if (pl_shape_row(out->example) == DIGITS) {
             out->data = NULL;
         }
@@ -241,7 +242,7 @@ static void choose_data(pl_onnx_net *net)
     }
 }
 
-/* A last operator that the loss begins with. */
+/* The last operator, if the loss includes it. */
 static const char *find_last(const pl_onnx_model *model)
 {
     const char *output = model->outputs[0].name;
@@ -254,7 +255,7 @@ static const char *find_last(const pl_onnx_model *model)
     return NULL;
 }
 
-/* Batch normalization of an export for inference keeps its averages. */
+/* Batch normalization exported for inference keeps its averages. */
 static bool is_frozen(const pl_onnx_model *model)
 {
     for (size_t i = 0; i < model->node_count; i++) {
@@ -270,7 +271,7 @@ static bool is_frozen(const pl_onnx_model *model)
     return false;
 }
 
-/* What is said of the file when a training starts. */
+/* The description of the file shown when a training starts. */
 static pl_status describe(pl_onnx_net *net)
 {
     const pl_onnx_model *model = pl_onnx_get(net->onnx);
@@ -317,7 +318,7 @@ static pl_status fill_net(pl_onnx_net *net, const pl_onnx_net_opts *opts)
     PL_TRY(pl_mem_copy_text(&net->path, opts->path));
     PL_TRY(
         pl_mem_copy_text(&net->name, opts->name != NULL ? opts->name : name));
-    pl_quote_file_name(net->name); /* folders are called after it */
+    pl_quote_file_name(net->name); /* folders are named after it */
     PL_TRY(pl_mem_format(&net->folder, "%.*s",
                          slash != NULL ? (int)(slash - opts->path) + 1 : 1,
                          slash != NULL ? opts->path : "."));

@@ -1,5 +1,5 @@
-/* compare.c - the table of runs side by side: which flags set them apart, which
- * runs are repetitions of each other, their means, and what was published. */
+/* compare.c - the table of runs side by side: which flags distinguish them,
+ * which runs repeat each other, their means, and published results. */
 #include "observe/compare/compare_priv.h"
 
 #include "observe/runs/experiment.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PER_STEP "seconds_per_step" /* shown where it was published */
+#define PER_STEP "seconds_per_step" /* shown if published */
 
 static const pl_table_column results[] = {
     { "steps", NULL, NULL, 0, false },
@@ -28,14 +28,14 @@ static const pl_table_column results[] = {
     { "target_seconds", "target time", "s", 2, false },
 };
 
-#define LINE_MOST 79 /* of the flags that all runs have */
+#define LINE_MOST 79 /* for the flags that all runs share */
 #define RESULTS   (sizeof results / sizeof *results)
 
 static const pl_table_group flags = { "flag.", true }, outcome = { "", false },
                             published = { "published.", false },
                             difference = { "difference.", false };
 
-/* The flags are walked in the order of the first run that has them. */
+/* Flags are visited in the order of the first run that has them. */
 typedef struct walk {
     const pl_records *records;
     size_t run;
@@ -51,8 +51,8 @@ static bool known_before(const pl_records *records, size_t run,
     return false;
 }
 
-/* True when each run has the value of the flag that `param` follows, or none:
- * a gradient of each worker is what one expects. */
+/* True if each run has the value of the flag that `param` follows, or none: one
+ * gradient per worker is the usual number. */
 static bool repeats_another(const pl_records *records, const pl_param *param)
 {
     if (param == NULL || param->follows == NULL)
@@ -75,7 +75,7 @@ static bool is_hidden(const pl_records *records, const char *name, bool mean)
            repeats_another(records, pl_records_flag(records, name));
 }
 
-/* The next flag that tells runs apart; NULL: none is left. */
+/* The next flag that distinguishes runs; NULL: none left. */
 static const char *next_arg(walk *w, bool mean)
 {
     const pl_json *value;
@@ -107,7 +107,7 @@ static bool any_has(const pl_records *records, const char *key)
     return false;
 }
 
-/* They belong to several sweeps, or to one and to none. */
+/* The runs belong to several sweeps, or only some of them to a sweep. */
 static bool sweeps_differ(const pl_records *records)
 {
     for (size_t i = 1; i < records->count; i++)
@@ -124,7 +124,7 @@ static bool any_published(const pl_records *records, const char *key)
     return false;
 }
 
-/* Something was published with which a run can be compared. */
+/* Is there a published result with which a run can be compared? */
 static bool any_comparable(const pl_records *records, const char *key)
 {
     for (size_t i = 0; i < records->count; i++)
@@ -179,7 +179,7 @@ void pl_compare_label(const pl_records *records, size_t run,
     text[0] = '\0';
     for (size_t i = 0; i < count && used < room; i++) {
         const char *name = names[i], *value = pl_record_arg(record, name);
-        /* One process, say, has no mode. */
+        /* A single process, for example, has no mode. */
         if (strcmp(name, without) == 0 || value[0] == '\0' ||
             pl_compare_follows(records, names, count, name) ||
             !pl_records_flag_applies(records, run, name))
@@ -229,8 +229,8 @@ static size_t count_like(const pl_records *records, size_t first)
     return count;
 }
 
-/* A flag may have the name of a result: --epochs is how many were asked for,
- * epochs how many were trained. */
+/* A flag may have the name of a result: --epochs is the number requested,
+ * epochs the number trained. */
 static void add_flag(pl_table *table, const char *name)
 {
     char label[64];
@@ -244,7 +244,7 @@ static void add_flag(pl_table *table, const char *name)
                                });
 }
 
-/* What was published stands beside what was measured. */
+/* Published results follow the measured ones. */
 static void add_published(pl_table *table, const pl_records *records,
                           const pl_table_column *result)
 {
@@ -281,7 +281,7 @@ static void add_results(pl_table *table, const pl_records *records, bool mean)
         table, &(pl_table_column) { .key = "stopped_by", .label = "ended by" });
 }
 
-/* What a comparison shows of each run. */
+/* Columns of a comparison. */
 enum {
     SHOW_RESULTS = 1,
     SHOW_TASKS = 2,
@@ -400,7 +400,7 @@ pl_status pl_compare_all(pl_table **out, const pl_records *records, bool mean)
     return make_table(out, records, mean, SHOW_RESULTS | SHOW_TASKS);
 }
 
-/* A flag that all runs were given alike, and that differs from its default. */
+/* Is the flag the same in all runs, and different from its default? */
 static bool is_common(const pl_records *records, const char *name)
 {
     const pl_param *param = pl_records_flag(records, name);

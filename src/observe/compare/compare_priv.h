@@ -1,4 +1,4 @@
-/* compare_priv.h - what the files of the comparison share: columns about the
+/* compare_priv.h - shared by the files of the comparison: columns about the
  * tasks of a run.
  *
  * Threads: one at a time. */
@@ -7,7 +7,7 @@
 
 #include "observe/compare/compare.h"
 
-/* True when the table would have a column. */
+/* True if the table would have a column. */
 bool pl_compare_has_tasks(const pl_records *records);
 void pl_compare_add_tasks(pl_table *table, const pl_records *records);
 /* The cells of run `index`; with `mean`, means over the runs like it. */

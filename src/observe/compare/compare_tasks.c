@@ -1,7 +1,7 @@
-/* compare_tasks.c - what the tasks of each run did, side by side: the
- * bottleneck, memory by role, the steps of each worker, and what went in and
- * out of each server.  Columns that no run has are left out; of more than
- * EACH_MOST workers or servers, the first ones are shown. */
+/* compare_tasks.c - the tasks of each run, side by side: the bottleneck, memory
+ * by role, the steps of each worker, and the bytes in and out of each server.
+ * Columns that no run has are left out; of more than EACH_MOST workers or
+ * servers, only the first are shown. */
 #include "observe/compare/compare_priv.h"
 
 #include <math.h>
@@ -10,10 +10,10 @@
 #define EACH_MOST 16
 #define KEY_BYTES 64
 
-/* A number of a run, or NAN if it has none; `index` names a worker or ps. */
+/* A number of a run, or NAN if it has none; `index` selects a worker or ps. */
 typedef double number_of(const pl_summary *s, size_t index);
 
-/* The larger of `most` and what the task used, where that is known. */
+/* The larger of `most` and the task's memory, if known. */
 static double more_memory(double most, const pl_task_usage *usage)
 {
     return usage->peak_rss_mb > 0 ? fmax(most, (double)usage->peak_rss_mb)
@@ -51,7 +51,7 @@ static double bottleneck_share(const pl_summary *s, size_t index)
     return s->has_bottleneck ? s->bottleneck.share : (double)NAN;
 }
 
-/* Of one worker the steps are those of the run. */
+/* With one worker the steps are those of the run. */
 static double worker_steps(const pl_summary *s, size_t index)
 {
     bool known = s->worker_count > 1 && index < s->worker_count &&
@@ -79,7 +79,7 @@ static double server_received(const pl_summary *s, size_t index)
 }
 
 static const struct task_column {
-    const char *role; /* each of it has a column; NULL: one for all */
+    const char *role; /* one column per task of the role; NULL: one in all */
     const char *key, *label;
     const char *unit;
     int digits;
@@ -102,7 +102,7 @@ static double number(const pl_record *record, size_t column, size_t index)
                          : (double)NAN;
 }
 
-/* Whether a run has this number. */
+/* Does any run have this number? */
 static bool any_has(const pl_records *records, size_t column, size_t index)
 {
     for (size_t i = 0; i < records->count; i++)

@@ -1,5 +1,5 @@
-/* compare_text.c - runs side by side for people: a table for each sweep, what
- * it shows in words, and the sentences that published values need. */
+/* compare_text.c - runs side by side for people: a table for each sweep, its
+ * findings in words, and notes on published values. */
 #include "base/text/quote.h"
 #include "observe/compare/compare_priv.h"
 #include "observe/findings/findings.h"
@@ -53,7 +53,7 @@ void pl_compare_notes(const pl_records *part, pl_buffer *out)
                        "so no differences are shown.\n");
 }
 
-/* Texts of a file: quoted, but for the ends of lines. */
+/* Quote texts from a file, except line ends. */
 static void put_quoted(pl_buffer *out, char *text)
 {
     for (char *end; (end = strchr(text, '\n')) != NULL; text = end + 1) {

@@ -1,7 +1,8 @@
-/* findings.c - the rules, one function each. A rule says a sentence for each
- * line of runs; of more than LINES_MOST lines it says the range over all, or
+/* findings.c - the rules, one function each. A rule writes a sentence for each
+ * line of runs; for more than LINES_MOST lines it writes the range over all, or
  * nothing, since ten similar sentences go unread. Numbers are those of the
- * table, and what the spread of repetitions explains is called so. */
+ * table, and differences within the spread of repetitions are described as
+ * such. */
 #include "observe/findings/findings_priv.h"
 
 #include "observe/compare/compare.h"
@@ -39,7 +40,7 @@ void pl_finding_subject(const pl_finding *f, const pl_line *line,
 
 /* --- target ----------------------------------------------------------- */
 
-/* The run that met it in the least time; none: count. */
+/* The run that met the target in the least time; none: count. */
 static size_t fastest(const pl_records *records, size_t without)
 {
     size_t best = records->count;
@@ -57,7 +58,7 @@ static size_t fastest(const pl_records *records, size_t without)
     return best;
 }
 
-/* What the runs were to reach. */
+/* The target of the runs. */
 static const char *name_target(const pl_records *records)
 {
     size_t losses = 0;
@@ -166,7 +167,7 @@ static bool is_monotone(const pl_line *line, double sign)
     return true;
 }
 
-/* "90.31 %", or of repetitions "90.31 \xc2\xb1 0.05 %". */
+/* "90.31 %", or for repetitions "90.31 \xc2\xb1 0.05 %". */
 static const char *percent(const pl_line_point *p, char text[48])
 {
     if (p->spread > 0)
@@ -231,7 +232,7 @@ static size_t count_limited(const pl_records *r, const char *what)
     return count;
 }
 
-/* The run with the best cure among those that it limits. */
+/* The run with the best cure among the runs with this limit. */
 static const pl_record *most_curable(const pl_records *r, const char *what)
 {
     const pl_record *best = NULL;
@@ -287,7 +288,7 @@ static void find_limit(const pl_finding *f)
     pl_buffer_text(f->out, "\n");
 }
 
-/* Of one run, in words, with the task to blame and the cures. */
+/* For a single run, in words, with the responsible task and the cures. */
 static void find_own_limit(const pl_finding *f)
 {
     const pl_record *run = &f->records->list[0];
@@ -297,7 +298,7 @@ static void find_own_limit(const pl_finding *f)
                          run->summary.bottleneck.text);
 }
 
-/* What depends on how long runs took. */
+/* Findings that depend on the duration of runs. */
 static pl_status find_times(const pl_finding *f)
 {
     size_t before = f->out->bytes;
@@ -324,7 +325,7 @@ pl_status pl_findings(const pl_records *part, pl_buffer *out)
     f.flags.count = pl_compare_args(part, f.flags.names, PL_LINE_FLAGS_MOST);
     PL_TRY(find_times(&f));
     PL_TRY(pl_finding_memory(&f));
-    /* At a loss that all reach, accuracy is about the same. */
+    /* At a loss that all runs reach, accuracy is about the same. */
     for (size_t i = 0; count_met(part) == 0 && i < f.flags.count; i++)
         if (!pl_compare_follows(part, f.flags.names, f.flags.count,
                                 f.flags.names[i]))

@@ -1,16 +1,16 @@
-/* growth.c - rules about what grows with a flag: examples/s with the batch, up
- * to the batch from which on a machine is saturated, and the memory of the
- * largest task with batch and workers. */
+/* growth.c - rules about growth with a flag: examples/s with the batch, up to
+ * the batch at which a machine is saturated, and the memory of the largest task
+ * with batch and workers. */
 #include "observe/findings/findings_priv.h"
 
 #include "observe/compare/compare.h"
 
 #include <math.h>
 
-/* Of the largest speed: what is left to gain beyond it is not worth a larger
+/* Share of the largest speed: the gain beyond it is not worth a larger
  * batch. */
 #define SATURATED 0.95
-/* Times the memory: less is not worth a sentence. */
+/* Factor in memory: less is not worth a sentence. */
 #define GROWN 1.2
 
 /* --- examples/s ------------------------------------------------------- */
@@ -23,7 +23,7 @@ static double fastest_of(const pl_line *line)
     return most;
 }
 
-/* The first point that is as fast as the fastest, but for little. */
+/* The first point that is almost as fast as the fastest. */
 static const pl_line_point *knee_of(const pl_line *line)
 {
     double most = fastest_of(line);

@@ -1,5 +1,5 @@
-/* line.c - puts runs into lines: the label of a run without the flag says to
- * which one it belongs. */
+/* line.c - groups runs into lines: runs whose labels agree without the flag
+ * share a line. */
 #include "observe/findings/line.h"
 
 #include "base/mem.h"
@@ -59,8 +59,8 @@ static bool is_same(const char *a, const char *b)
     return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
 }
 
-/* Several workers, once with servers and once without, say: what differs is
- * not their number alone. */
+/* For example several workers, with and without servers: more differs than
+ * their number. */
 static bool is_mixed(const pl_records *records, const pl_line *line)
 {
     const pl_summary *first = NULL;
@@ -77,8 +77,8 @@ static bool is_mixed(const pl_records *records, const pl_line *line)
     return false;
 }
 
-/* Lines of one point say nothing, nor do those of runs that work together in
- * several ways, which no flag of the label tells. */
+/* Drop lines of one point, and lines whose runs have different strategies that
+ * no flag of the label shows. */
 static void finish(pl_lines *lines, const pl_records *records)
 {
     size_t kept = 0;

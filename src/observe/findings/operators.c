@@ -1,12 +1,12 @@
-/* operators.c - a sentence about the operators of runs that were traced. It is
- * the only finding that reads files; a trace that cannot be read is passed
- * over, as the table of operators tells of it. */
+/* operators.c - a sentence about the operators of traced runs. The only finding
+ * that reads files; unreadable traces are skipped, since the table of operators
+ * reports them. */
 #include "observe/findings/findings_priv.h"
 
 #include "observe/runs/traces.h"
 
 #define NAMED_MOST 3
-#define NAMED_FROM 0.05 /* of the time */
+#define NAMED_FROM 0.05 /* share of the time */
 
 static void put_operators(const pl_records *part, size_t run,
                           const pl_traces *traces, pl_buffer *out)

@@ -1,7 +1,7 @@
-/* pairs.c - rules about pairs of runs that are alike but for one flag: the test
- * accuracy of each two values of a flag of words, how long workers wait in sync
- * and in async, and what sparse traffic saves.  Of several pairs the range is
- * told; repetitions count as one run, by their mean. */
+/* pairs.c - rules about pairs of runs that differ in only one flag: the test
+ * accuracy of each two values of a choice flag, how long workers wait in sync
+ * and in async, and what sparse traffic saves.  Several pairs are reported as a
+ * range; repetitions count as one run, by their mean. */
 #include "observe/findings/findings_priv.h"
 
 #include "observe/compare/compare.h"
@@ -9,12 +9,12 @@
 #include <math.h>
 #include <string.h>
 
-#define WORDS_MOST 4 /* of a flag: more pairs go unread */
+#define WORDS_MOST 4 /* values of a flag: more pairs go unread */
 
-/* What a number of one run is, against the other of its pair. */
+/* The ratio of a number of one run to its partner's. */
 typedef struct range {
     double least, largest;
-    size_t pairs, within; /* of them within the spread */
+    size_t pairs, within; /* `within`: pairs within the spread */
 } range;
 
 static range empty_range(void)
@@ -36,7 +36,7 @@ static bool is_set(const pl_records *r, size_t run, const char *flag,
            pl_records_first_like(r, run) == run;
 }
 
-/* The run that is like run `run` but for `flag`, which is `value` here and
+/* The run that differs from run `run` only in `flag`, which is `value` here and
  * `there` in the other; none: count. */
 static size_t find_partner(const pl_finding *f, size_t run, const char *flag,
                            const char *value, const char *there)
@@ -63,8 +63,8 @@ static pl_line_point point_of(const pl_finding *f, size_t run, const char *key)
     return point;
 }
 
-/* How the test accuracy of runs with `value` differs from those with `there`.
- */
+/* How the test accuracy of runs with `value` differs from those with
+ * `there`. */
 static void compare_accuracy(const pl_finding *f, const char *flag,
                              const char *value, const char *there)
 {
@@ -101,7 +101,7 @@ static void compare_accuracy(const pl_finding *f, const char *flag,
     pl_buffer_text(f->out, ".\n");
 }
 
-/* Of the flag, in the order of the runs; more than WORDS_MOST: 0. */
+/* Values of the flag, in the order of the runs; more than WORDS_MOST: 0. */
 static size_t list_words(const pl_finding *f, const char *flag,
                          const char *words[WORDS_MOST])
 {
@@ -122,7 +122,7 @@ static size_t list_words(const pl_finding *f, const char *flag,
     return count;
 }
 
-/* The word that the others are compared with: the default where it was tried,
+/* The value with which the others are compared: the default if it was tried,
  * otherwise the first. */
 static size_t base_of(const pl_param *param, const char *const *words,
                       size_t count)
@@ -155,8 +155,8 @@ void pl_finding_pairs(const pl_finding *f)
 
 /* --- waiting ---------------------------------------------------------- */
 
-/* Share of their time that the workers of a run waited; NAN: not known, or
- * there is one worker. */
+/* Share of their time that the workers of a run waited; NAN: not known, or only
+ * one worker. */
 static double waiting_of(const pl_record *record)
 {
     const pl_summary *s = &record->summary;
@@ -204,7 +204,7 @@ void pl_finding_waiting(const pl_finding *f)
 
 /* --- traffic ---------------------------------------------------------- */
 
-/* Three digits that count, but no exponent: "3.1", "48700". */
+/* Three significant digits without exponent: "3.1", "48700". */
 static void put_rounded(const pl_finding *f, double value)
 {
     if (value < 999.5) {
@@ -215,7 +215,7 @@ static void put_rounded(const pl_finding *f, double value)
     pl_buffer_format(f->out, "%.0f", unit * round(value / unit));
 }
 
-/* "3.1", or where they differ "3.1 to 4.0" */
+/* "3.1", or a range "3.1 to 4.0" */
 static void put_times(const pl_finding *f, const range *r)
 {
     put_rounded(f, r->least);
@@ -231,7 +231,7 @@ static double bytes_of(const pl_finding *f, size_t run)
            point_of(f, run, "bytes_received").y;
 }
 
-/* Where both were tried. */
+/* If both were tried. */
 static bool compare_traffic(const pl_finding *f)
 {
     const pl_records *r = f->records;

@@ -1,6 +1,6 @@
-/* published.c - how far results are from those that a report published, where
- * both can be compared and no machine decides them: accuracy in points, steps
- * as they are. */
+/* published.c - how far results are from published ones, if the two can be
+ * compared and do not depend on the machine: accuracy in points, steps as a
+ * difference. */
 #include "observe/findings/findings_priv.h"
 
 #include "observe/compare/compare.h"
@@ -12,9 +12,9 @@
 #define DIFFERENCES_MOST 1000
 
 typedef struct published {
-    const char *result; /* by its name in the summary */
+    const char *result; /* name in the summary */
     const char *text;
-    double factor; /* what is told is so many times the difference */
+    double factor; /* the difference is shown times this */
     int digits;
     const char *unit;
 } published;

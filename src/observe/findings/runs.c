@@ -1,11 +1,12 @@
-/* runs.c - rules about runs one by one: what happened to their tasks, and
- * whether their times mean something: they do not where a run was over at once,
- * or where processes of others had the cores. */
+/* runs.c - rules about single runs: what happened to their tasks, and whether
+ * their times are meaningful: not if a run was too short, or if other processes
+ * used the cores. */
 #include "observe/findings/findings_priv.h"
 
 #include <string.h>
 
-/* Seconds of training: below it, what else a machine does decides the speed. */
+/* Seconds of training: below this, other load on the machine determines the
+ * speed. */
 #define SHORT 0.5
 
 /* --- faults ----------------------------------------------------------- */
@@ -102,7 +103,7 @@ static void find_short(const pl_finding *f)
     size_t brief = 0;
     for (size_t i = 0; i < r->count; i++) {
         if (pl_records_first_like(r, i) != i)
-            return; /* the spread of the repetitions tells it */
+            return; /* the spread of repetitions shows it */
         brief += r->list[i].ended && r->list[i].summary.seconds < SHORT;
     }
     if (brief > 0)

@@ -1,15 +1,15 @@
-/* targets.c - the rule about the way to a target by the batch: how many steps
- * and how much time the runs took that ended by meeting it.  What workers
- * change there differs between modes, and is in workers.c. */
+/* targets.c - the rule about reaching a target by batch: how many steps and how
+ * much time the runs took that ended by meeting it.  The effect of workers
+ * differs between modes, and is in workers.c. */
 #include "observe/findings/findings_priv.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Times the least: with less, a result stays as it is. */
+/* Factor of the smallest: a result below it counts as unchanged. */
 #define LEVEL 1.05
 
-/* A result, and the words of its sentence. */
+/* A result, and the phrases of its sentence. */
 typedef struct measure {
     const char *result, *stays, *rises, *falls, *is, *least, *most, *unit;
 } measure;
@@ -72,7 +72,7 @@ static void put_change(const pl_finding *f, const measure *m,
                          m->most, high->x, value_of(m, high, other));
 }
 
-/* Runs that did not meet the target tell nothing about the way to it. */
+/* Drop runs that did not meet the target. */
 static void keep_met(const pl_finding *f, pl_line *line)
 {
     size_t kept = 0;

@@ -1,6 +1,6 @@
-/* workers.c - rules about what workers do together: what more of them change
- * on the way to a loss, why averaged gradients learn less in equal epochs, and
- * whether asynchronous workers make equal shares of the steps. */
+/* workers.c - rules about workers: how more of them change the steps and time
+ * to a loss, why averaged gradients learn less in equal epochs, and whether
+ * asynchronous workers make equal shares of the steps. */
 #include "observe/findings/findings_priv.h"
 
 #include "observe/compare/compare.h"
@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define UNEVEN 1.5  /* times the steps of another worker: worth a sentence */
-#define FEWER  1.2  /* times the steps: not by rounding epochs */
-#define EQUAL  0.02 /* of the epochs: they were meant to be equal */
+#define UNEVEN 1.5  /* factor between workers' steps worth a sentence */
+#define FEWER  1.2  /* factor in steps: more than rounding of epochs */
+#define EQUAL  0.02 /* of the epochs: meant to be equal */
 
-/* --- on the way to a target ------------------------------------------- */
+/* --- reaching a target ------------------------------------------------ */
 
-/* What the most workers take, in times of what the fewest take. */
+/* A result with the most workers, relative to the fewest. */
 typedef struct ratio {
     double least, largest, few, many;
     size_t lines, within;
@@ -33,7 +33,7 @@ static void put_line(const pl_finding *f, const pl_line *line, ratio *r)
     if (few->x < 1 || !is_met(f, few) || !is_met(f, many))
         return;
     if (r->lines > 0 && (few->x != r->few || many->x != r->many)) {
-        r->lines = SIZE_MAX; /* of different numbers of workers */
+        r->lines = SIZE_MAX; /* the numbers of workers differ */
         return;
     }
     r->least =
@@ -45,7 +45,7 @@ static void put_line(const pl_finding *f, const pl_line *line, ratio *r)
     r->lines++;
 }
 
-/* Over the lines of one mode; of no lines, or unlike ones, lines is 0. */
+/* Over the lines of one mode; lines is 0 if there are none, or unlike ones. */
 static pl_status compare_workers(const pl_finding *f, const char *mode,
                                  const char *result, ratio *out)
 {
@@ -149,9 +149,9 @@ pl_status pl_finding_averaging(const pl_finding *f)
 
 /* --- shares of the work ----------------------------------------------- */
 
-/* How many times the steps of the worker with the fewest the one with the most
- * made; INFINITY: a worker made none, as it came when the job was over.  0: not
- * known, or in lock step. */
+/* Ratio of the most steps of a worker to the fewest; INFINITY: a worker made
+ * none, since it joined when the job was over.  0: not known, or in lock
+ * step. */
 static double unevenness(const pl_record *record, int32_t *most)
 {
     const pl_summary *s = &record->summary;
@@ -175,7 +175,7 @@ static double unevenness(const pl_record *record, int32_t *most)
 
 typedef struct shares {
     size_t runs, uneven, idle, first; /* idle: a worker made no step */
-    double least, largest;            /* of those that are not idle */
+    double least, largest;            /* excluding idle workers */
 } shares;
 
 static shares count_shares(const pl_records *r)

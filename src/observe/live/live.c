@@ -1,4 +1,4 @@
-/* live.c - answers the requests of the live page: the list of runs, one run,
+/* live.c - replies to the requests of the live page: the list of runs, one run,
  * several of them. No path leaves the runs folder. */
 #include "observe/live/live.h"
 
@@ -17,18 +17,18 @@
 #define OVERLAY_MOST   64 /* runs */
 #define AGAIN_LEAST_MS 2000
 #define AGAIN_MOST_MS  20000
-/* Of a processor, that a page which is watched may take: a job on this host
- * notices no more. */
+/* Share of a processor that a watched page may use: a job on this host hardly
+ * notices it. */
 #define WATCH_SHARE 0.004
 
-/* What an answer is made from. */
+/* State of one request. */
 typedef struct request {
     const pl_live *live;
-    const pl_records *records; /* all runs of the folder */
-    int64_t begun_ns;          /* of the thread's processor time */
+    const pl_records *records; /* all runs in the folder */
+    int64_t begun_ns;          /* processor time of the thread at the start */
 } request;
 
-/* What a URL's path may hold as it is; the rest goes as %XX. */
+/* Characters that a URL's path may contain are kept; others become %XX. */
 void pl_live_encode(pl_buffer *out, const char *text)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
@@ -40,7 +40,7 @@ void pl_live_encode(pl_buffer *out, const char *text)
             pl_buffer_format(out, "%%%02X", (unsigned)(unsigned char)*c);
 }
 
-/* The longer a page takes, the more seldom it is asked for. */
+/* The longer a page takes, the longer the interval to its next request. */
 static int64_t again_in_ms(const request *asked)
 {
     double spent_ms = (double)(pl_clock_thread_ns() - asked->begun_ns) / 1e6;
@@ -85,7 +85,7 @@ static pl_status list_runs(const request *asked, pl_buffer *body)
     return status;
 }
 
-/* What stands above the figures of a run. */
+/* The header above the figures of a run. */
 static pl_status put_header(pl_page *page, const pl_live *live,
                             pl_live_run *run)
 {
@@ -100,7 +100,7 @@ static pl_status put_header(pl_page *page, const pl_live *live,
     return status;
 }
 
-/* How the run stands, and its report; what was recorded is read once. */
+/* The state of a run and its report; its records are read once. */
 static pl_status report_run(pl_page **out, const request *asked,
                             const pl_records *alone, const pl_record *record)
 {
@@ -142,7 +142,7 @@ static pl_status show_run(const request *asked, const pl_record *record,
     return status;
 }
 
-/* A report of these runs; both are the caller's. */
+/* A report of these runs; the caller owns both. */
 static pl_status report_of(pl_page **out, pl_records *chosen,
                            char *const *paths, size_t count, const char *title)
 {

@@ -1,5 +1,5 @@
-// Asks for the page again while something may still change, and shows what
-// did, in place: what is open stays open, what was scrolled to stays there.
+// Requests the page again while something may still change, and shows the
+// changes in place: open elements and scroll positions are kept.
 "use strict";
 
 const RETRY_MS = 2000;
@@ -10,13 +10,13 @@ sign.id = "live";
 sign.setAttribute("role", "status");
 document.body.prepend(sign);
 
-let notice = ""; // what came of the reader's last wish
+let notice = ""; // result of the reader's last request
 
 function isChanging() {
     return document.querySelector("main").hasAttribute("data-changing");
 }
 
-// The server tells when it may be asked again.
+// The server sets the interval.
 function againIn() {
     return Number(document.querySelector("main").dataset.changing);
 }
@@ -26,8 +26,8 @@ function tell(text) {
     sign.className = text === "live" ? "on" : "";
 }
 
-// The parts of a page in order, without the reader's own: the same list means
-// the same page.
+// The parts of a page in order, without those made by the reader: equal lists
+// mean the same page.
 function outline(page) {
     return [...page.querySelectorAll(
         "h1, h2, figure[data-figure]:not(#explorer *), .wide, pre")]
@@ -36,8 +36,8 @@ function outline(page) {
               (part.id || part.localName)).join("\n");
 }
 
-// The heads stay, and with them the order; so does what is filtered by, ticked,
-// and has the focus.
+// The table head is kept, and with it the order; so are filter, ticks and
+// focus.
 function replaceRows(table, fresh) {
     const key = part => part.value || part.getAttribute("href");
     const held = table.tBodies[0].contains(document.activeElement)
@@ -91,7 +91,7 @@ function replaceAll(fresh) {
         part.open = open.has(part.firstElementChild.textContent);
 }
 
-// What the reader has hidden or zoomed to stays so.
+// Keep what the reader has hidden or zoomed to.
 function show(fresh) {
     const same = outline(fresh) === outline(document);
     Figures.load(JSON.parse(fresh.getElementById("model").textContent));
@@ -101,9 +101,9 @@ function show(fresh) {
         replaceAll(fresh);
 }
 
-/* --- the list of runs: those that are ticked are laid over each other --- */
+/* --- the list of runs: ticked runs are overlaid ------------------------- */
 
-const ticked = new Set(); // as they stand in a URL
+const ticked = new Set(); // encoded for a URL
 const overlay = html("button", { type: "button", on: { click: () => {
     location.href = "/overlay/" + [...ticked].join(":");
 } } }, "Overlay");
@@ -130,11 +130,11 @@ function fillList() {
     foldRuns();
 }
 
-/* --- sweeps: their runs are folded until the reader wants them ----------- */
+/* --- sweeps: their runs are folded until opened -------------------------- */
 
 const unfolded = new Set();
 
-// A filter finds folded runs, too.
+// Filters also find folded runs.
 function foldRuns() {
     const table = document.getElementById("runs");
     if (!document.getElementById("sweeps") || !table)
@@ -157,9 +157,9 @@ document.addEventListener("click", ({ target }) => {
     foldRuns();
 });
 
-/* --- logs: the end of each that is open ---------------------------------- */
+/* --- logs: the end of each open log -------------------------------------- */
 
-const logs = new WeakMap(); // place: the text that the server gave
+const logs = new WeakMap(); // element: the text from the server
 const words = html("input", { type: "search",
     placeholder: "Filter the last 64 KB of each log",
     "aria-label": "Filter the last 64 KB of each log", on: { input: () => {
@@ -168,7 +168,7 @@ const words = html("input", { type: "search",
     } } });
 const follow = html("input", { type: "checkbox", checked: true });
 
-// Lines with every word of the filter.
+// Lines that contain every word of the filter.
 function showLog(part) {
     const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
     const lines = (logs.get(part) ?? "").split("\n").filter(line =>
@@ -202,7 +202,7 @@ function fillLogs() {
             readLog(part).catch(() => tell(LOST)));
 }
 
-/* --- a run is asked to end ---------------------------------------------- */
+/* --- stopping a run ----------------------------------------------------- */
 
 document.addEventListener("click", async ({ target }) => {
     if (!target.matches("button[data-stop]") ||
@@ -220,7 +220,7 @@ document.addEventListener("click", async ({ target }) => {
     refreshIn(RETRY_MS);
 });
 
-let timer; // of the next refresh, of which there is one
+let timer; // of the only pending refresh
 
 function refreshIn(ms) {
     clearTimeout(timer);

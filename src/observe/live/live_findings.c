@@ -1,6 +1,6 @@
-/* live_findings.c - sentences about one run, while it goes on or after: what
- * happened to its tasks, whether it still learns, and which of them wait for
- * which.  Findings that compare runs are observe/findings. */
+/* live_findings.c - sentences about one run, during or after it: events of its
+ * tasks, whether it still learns, and which tasks wait for which. Findings that
+ * compare runs are in observe/findings. */
 #include "observe/live/live_priv.h"
 
 #include "base/text/quote.h"
@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define EVENTS_MOST 4    /* losses and rollbacks that are told one by one */
-#define GROWN       4.0  /* times the first loss: it diverges */
-#define WORSE       0.01 /* below the best accuracy or AUC: said */
-#define LARGER      0.1  /* above the least error, as its share: said */
-#define WAITS       0.3  /* share of the time that is worth a word */
+#define EVENTS_MOST 4    /* losses and rollbacks listed individually */
+#define GROWN       4.0  /* factor of the first loss: the run diverges */
+#define WORSE       0.01 /* reported below the best accuracy or AUC */
+#define LARGER      0.1  /* reported above the least error, as a share of it */
+#define WAITS       0.3  /* share of the time that is worth reporting */
 #define APART       0.2  /* between the shares of two workers */
 
 static void begin(pl_buffer *out)
@@ -26,7 +26,7 @@ static void end(pl_buffer *out)
     pl_buffer_text(out, "</li>\n");
 }
 
-/* --- what happened ------------------------------------------------------ */
+/* --- events ------------------------------------------------------------- */
 
 static void put_event(pl_buffer *out, const pl_run_event *event)
 {
@@ -50,7 +50,7 @@ static void put_event(pl_buffer *out, const pl_run_event *event)
     end(out);
 }
 
-/* The last ones; of more their number. */
+/* List the last ones; if there are more, their number. */
 static void put_events(pl_buffer *out, const pl_run_events *events)
 {
     size_t count = 0, told = 0;
@@ -74,7 +74,7 @@ static void put_events(pl_buffer *out, const pl_run_events *events)
     }
 }
 
-/* --- whether it learns -------------------------------------------------- */
+/* --- learning ----------------------------------------------------------- */
 
 static void put_loss(pl_buffer *out, const pl_curves *curves)
 {
@@ -119,7 +119,7 @@ static void put_test(pl_buffer *out, const pl_live_run *run)
 /* --- waiting ------------------------------------------------------------ */
 
 typedef struct waits {
-    const pl_live_task *least, *most; /* NULL: no worker has told */
+    const pl_live_task *least, *most; /* NULL: no worker reported */
 } waits;
 
 static waits find_waits(const pl_live_tasks *tasks)
@@ -142,7 +142,7 @@ static bool matters(waits found)
     return found.most != NULL && found.most->waiting >= WAITS;
 }
 
-/* The worker that waits least is the one that the others wait for. */
+/* Do the others wait for the worker that waits least? */
 static bool wait_for_one(waits found)
 {
     return found.most->waiting - found.least->waiting > APART;
@@ -189,7 +189,7 @@ void pl_live_findings(pl_buffer *out, const pl_live_run *run)
     pl_buffer_text(out, "<ul class=findings>");
     put_loss(out, &run->curves);
     put_test(out, run);
-    if (!run->record->ended) /* else the summary tells what limited it */
+    if (!run->record->ended) /* otherwise the summary names the limit */
         put_waiting(out, &run->tasks);
     put_events(out, &run->tasks.events);
     pl_buffer_text(out, "</ul>\n");

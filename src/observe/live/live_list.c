@@ -1,6 +1,6 @@
 /* live_list.c - the table of runs of the live page: decides what each column
- * says of a run that ended, that goes on or that fell silent, and which runs
- * come first.  Of a run that goes on the numbers are the chief's newest. */
+ * shows for a run that ended, is in progress or fell silent, and the order of
+ * runs.  For a run in progress, the numbers are the latest of its chief. */
 #include "observe/live/live_priv.h"
 
 #include "base/file/file.h"
@@ -17,12 +17,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define CURVES_MOST  50         /* runs whose curve is drawn: the newest */
-#define EVENTS_MOST  (16 << 20) /* bytes of one file that are read */
+#define CURVES_MOST  50         /* runs with a drawn curve: the newest */
+#define EVENTS_MOST  (16 << 20) /* bytes read of one file */
 #define POINTS       60         /* of a small curve */
 #define CURVE_WIDTH  120
 #define CURVE_HEIGHT 24
-#define GIVEN_UP_S   600.0 /* of silence, then a run is none that goes on */
+#define GIVEN_UP_S   600.0 /* a run silent for this long is not in progress */
 #define MINUTE_S     60.0
 #define DAY_S        86400.0
 
@@ -32,7 +32,7 @@ pl_status pl_live_written(const char *folder, int depth, time_t *out)
     size_t count;
     pl_status status = pl_file_list(&names, &count, folder);
     if (status != PL_OK)
-        return status == PL_NOMEM ? status : PL_OK; /* not made yet */
+        return status == PL_NOMEM ? status : PL_OK; /* not created yet */
     for (size_t i = 0; i < count && status == PL_OK; i++) {
         char *path;
         struct stat info;
@@ -51,7 +51,7 @@ out:
 
 /* --- the chief's curves ------------------------------------------------ */
 
-/* Of a file that --record-every made large, its end. */
+/* Only the end of a file that --record-every made large. */
 static pl_status read_file(pl_curves *curves, const char *path)
 {
     struct stat info;
@@ -68,7 +68,7 @@ static pl_status read_file(pl_curves *curves, const char *path)
         status = pl_events_read(curves, data + skip, bytes - skip, path);
     }
     pl_mem_free(text);
-    return status == PL_NOMEM ? status : PL_OK; /* without a curve, then */
+    return status == PL_NOMEM ? status : PL_OK; /* shown without a curve */
 }
 
 pl_status pl_live_curves(pl_curves *curves, const char *run, const char *task)
@@ -137,9 +137,8 @@ static double started_of(const pl_record *record)
     return (double)timegm(&parts);
 }
 
-/* Seconds a step has taken since then: earlier steps are those of the run that
- * was resumed, or of the chief that was restarted.  NAN: fewer than two points
- * were recorded since. */
+/* Seconds per step since then: earlier steps are those of the resumed run, or
+ * of the chief before its restart.  NAN: fewer than two points since. */
 static double step_s(const pl_live_run *run)
 {
     double started = started_of(run->record);
@@ -154,7 +153,7 @@ static double step_s(const pl_live_run *run)
                : NAN;
 }
 
-/* Seconds since something was written. */
+/* Seconds since the last write. */
 static pl_status silence_of(const pl_record *record, double *out)
 {
     time_t last = 0;
@@ -195,7 +194,7 @@ static pl_status take_running(pl_live_run *run)
     return PL_OK;
 }
 
-/* The chief's curves are the run's from here on. */
+/* Moves the chief's curves to the run. */
 static pl_status take_tasks(pl_live_run *run, pl_model_run *read)
 {
     PL_TRY(pl_live_tasks_init(&run->tasks, run->record, read));
@@ -220,8 +219,8 @@ static pl_status take_chief(pl_live_run *run)
                : pl_live_curves(&run->curves, path, "chief-0");
 }
 
-/* What follows from its curves and its summary; `status` is how the former were
- * had. */
+/* Values derived from curves and summary; `status` is the result of reading the
+ * curves. */
 static pl_status finish_run(pl_live_run *run, pl_status status)
 {
     if (status == PL_OK && run->record->ended)
@@ -262,8 +261,8 @@ void pl_live_run_close(pl_live_run *run)
 
 /* --- the table ---------------------------------------------------------- */
 
-/* A cell with a number: what it is sorted by, and what is shown.  One that is
- * not known is empty. */
+/* A cell with a number: the value to sort by, and the text shown.  Unknown
+ * numbers are empty. */
 static void put_number(pl_buffer *out, double value, const char *shown)
 {
     if (isfinite(value))
@@ -274,7 +273,7 @@ static void put_number(pl_buffer *out, double value, const char *shown)
 
 const char *pl_live_count(double value, char text[PL_LIVE_COUNT])
 {
-    char plain[PL_LIVE_COUNT / 2]; /* of a hostile one the beginning */
+    char plain[PL_LIVE_COUNT / 2]; /* only the beginning of a hostile one */
     size_t used = 0;
     snprintf(plain, sizeof plain, "%.0f", value);
     size_t digits = strlen(plain);
@@ -309,8 +308,7 @@ static void put_left(pl_buffer *out, double seconds)
     put_number(out, seconds, pl_duration_text(seconds, shown));
 }
 
-/* Of the usual measure, accuracy, the number alone: "98.04 %", "RMSE 0.3443".
- */
+/* The usual measure, accuracy, as a number only: "98.04 %", "RMSE 0.3443". */
 static void put_test(pl_buffer *out, const pl_live_run *run)
 {
     char shown[PL_LIVE_COUNT + 32], value[PL_LIVE_COUNT];
@@ -365,8 +363,8 @@ static void put_curve(pl_buffer *out, pl_live_run *run)
     pl_buffer_text(out, "\"/></svg>");
 }
 
-/* What limits, and which share of the time: the cause of a slow worker, the
- * shares of the rest and the cures are left out. */
+/* The limit and its share of the time, without the cause of a straggler, the
+ * other shares and the cures. */
 static void put_limit(pl_buffer *out, const pl_live_run *run)
 {
     static const char usual[] = " of the time";
@@ -435,14 +433,14 @@ static const char head[] =
     "<th>loss<th>test<th>examples/s<th class=\"text plain\">loss curve"
     "<th class=text>limited by</thead><tbody>\n";
 
-/* A run in its place of the table. */
+/* A run and its row of the table. */
 typedef struct row {
     const pl_record *record;
     bool goes_on;
 } row;
 
-/* Runs that go on come first, then the newest, by the time they were started.
- * One that has been silent for long may never end: its processes died. */
+/* Runs in progress come first, then the newest, by start time. A run that was
+ * silent for long may never end: its processes died. */
 static int by_age(const void *a, const void *b)
 {
     const row *left = a, *right = b;

@@ -1,5 +1,5 @@
-/* live_log.c - the logs of a run: a place for each on its page, and the end of
- * one, which the page asks for while the reader has it open. */
+/* live_log.c - the logs of a run: an element for each on its page, and the end
+ * of one, which the page requests while the log is open. */
 #include "observe/live/live_priv.h"
 
 #include "base/error.h"
@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-#define LOG_BYTES ((size_t)64 << 10) /* of its end; live.js tells */
+#define LOG_BYTES ((size_t)64 << 10) /* of its end; live.js mentions it */
 
-/* The files of the run's log folder; none where it has no such folder. */
+/* The files in the run's log folder; none if there is no such folder. */
 static pl_status list_logs(const pl_record *record, char **folder,
                            char ***names, size_t *count)
 {
@@ -54,7 +54,7 @@ pl_status pl_live_logs(pl_page *page, const pl_record *record)
     return status;
 }
 
-/* From a whole line on. */
+/* Begins with a whole line. */
 static pl_status read_log(pl_buffer *body, const char *path)
 {
     char *text;

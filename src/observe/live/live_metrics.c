@@ -1,10 +1,10 @@
-/* live_metrics.c - decides what monitoring systems see of the runs of a folder:
- * the families of OpenMetrics, and which runs are in them.
+/* live_metrics.c - decides what monitoring systems see of the runs in a folder:
+ * the families of OpenMetrics, and which runs are included.
  *
- * A family's samples must stand together, while runs are read one after the
- * other, so that each family has a buffer until all are read.  A run that ended
- * stays for ten minutes, so that its last numbers are collected; one that fell
- * silent for a day without an end, and will not go on, is left out. */
+ * A family's samples must be contiguous, but runs are read one at a time, so
+ * each family has a buffer until all are read.  A run that ended stays for ten
+ * minutes, so that its last numbers are collected; one that was silent for a
+ * day without an end is left out. */
 #include "observe/live/live.h"
 
 #include "base/error.h"
@@ -79,7 +79,7 @@ static const struct {
                       "Resident memory of the task." },
 };
 
-/* What is exported, a buffer a family, and of which run and task. */
+/* One buffer per family, and the current run and task. */
 typedef struct export
 {
     pl_buffer samples[FAMILIES];
@@ -95,7 +95,7 @@ static void put_label(pl_buffer *out, const char *name, const char *value)
     pl_quote_label(out, value);
 }
 
-/* A sample up to its labels, which stay open. */
+/* Begin a sample; its labels stay open. */
 static pl_buffer *begin(export *e, family of)
 {
     pl_buffer *out = &e->samples[of];
@@ -112,7 +112,7 @@ static pl_buffer *begin(export *e, family of)
     return out;
 }
 
-/* A number that is not known has no sample. */
+/* An unknown number has no sample. */
 static void put(export *e, family of, double value)
 {
     if (isfinite(value))
@@ -201,7 +201,7 @@ static pl_status put_record(export *e, const pl_record *record)
     return PL_OK;
 }
 
-/* All families that have samples, and the mark of the end. */
+/* Write all families that have samples, and the end mark. */
 static void put_families(export *e, pl_buffer *body)
 {
     for (int f = 0; f < FAMILIES; f++) {

@@ -1,4 +1,4 @@
-/* live_run.c - the head of a run's page: its numbers, large. */
+/* live_run.c - the header of a run's page: its main numbers. */
 #include "observe/live/live_priv.h"
 
 #include "base/text/duration.h"
@@ -14,7 +14,7 @@ static void put(pl_buffer *out, const char *label, const char *value)
     pl_buffer_format(out, "</b> <span>%s</span></div>\n", label);
 }
 
-/* Of how many, where that is known, with a bar. */
+/* "N of M" if M is known, with a bar. */
 static void put_step(pl_buffer *out, double step, double all)
 {
     char text[PL_LIVE_COUNT];

@@ -1,5 +1,5 @@
 /* live_stop.c - stopping a run from its page: decides when there is a button,
- * and what is said where stopping is not possible from here. */
+ * and what is shown if the run cannot be stopped from here. */
 #include "observe/live/live_priv.h"
 
 #include "base/text/quote.h"
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The host the run was started on, when that is not this one; NULL: here, or
+/* The host where the run was started, if it is another one; NULL: this host, or
  * not known. */
 static const char *other_host(const pl_record *record)
 {

@@ -1,5 +1,5 @@
-/* live_sweep.c - the sweeps of the list: decides from a sweep's own record how
- * far it is, and when it may be done. */
+/* live_sweep.c - the sweeps of the list: computes the progress of a sweep, and
+ * its expected end, from its own record. */
 #include "observe/live/live_priv.h"
 
 #include "base/text/duration.h"
@@ -12,7 +12,7 @@
 /* The cells of a sweep by their state. */
 typedef struct sweep_count {
     size_t all, done, running, failed;
-    double seconds; /* of those that are done */
+    double seconds; /* of finished ones */
 } sweep_count;
 
 static void count_cell(sweep_count *count, const pl_json *cell)
@@ -59,7 +59,7 @@ static void put_name(pl_buffer *out, const pl_record *record)
     pl_buffer_text(out, "</a>");
 }
 
-/* What it asks, where it says so. */
+/* The question of the sweep, if set. */
 static void put_title(pl_buffer *out, const pl_record *record)
 {
     char title[256];
@@ -99,7 +99,7 @@ void pl_live_sweeps(pl_buffer *out, const pl_records *records)
     for (size_t i = 0; i < records->count; i++) {
         const pl_record *record = &records->list[i];
         if (record->experiment == NULL || record->experiment == last)
-            continue; /* runs of a sweep come one after the other */
+            continue; /* runs of a sweep are consecutive */
         if (!any)
             pl_buffer_text(
                 out,

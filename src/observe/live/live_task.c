@@ -1,6 +1,6 @@
-/* live_task.c - what each task of a run does: decides from its newest records
- * and the run's timeline whether it works, is silent or was lost, and says what
- * is awaited then. */
+/* live_task.c - the state of each task of a run: decides from its newest
+ * records and the run's timeline whether it works, is silent or was lost, and
+ * what the job waits for then. */
 #include "observe/live/live_priv.h"
 
 #include "base/error.h"
@@ -16,7 +16,7 @@
 
 #define TASKS_MOST 256
 #define EVENTS     ".tfevents."
-#define RECENT_S   5 /* that rates are the mean of */
+#define RECENT_S   5 /* over which rates are averaged */
 
 bool pl_live_task_trains(const pl_live_task *task)
 {
@@ -26,8 +26,8 @@ bool pl_live_task_trains(const pl_live_task *task)
 
 /* --- reading ------------------------------------------------------------ */
 
-/* Tasks write to events.out.tfevents.<second>.<host>, with .<number> behind it
- * where there was such a file: the newest file tells the host. */
+/* Tasks write to events.out.tfevents.<second>.<host>, followed by .<number> if
+ * that file existed: the newest file shows the host. */
 static pl_status find_host(pl_live_task *task, const char *folder)
 {
     char **names;
@@ -50,7 +50,7 @@ static pl_status find_host(pl_live_task *task, const char *folder)
     return PL_OK;
 }
 
-/* The mean over the last seconds: a point may be that of a few steps. */
+/* The mean over the last seconds: a single point may cover only a few steps. */
 static double recent(const pl_curves *curves, const char *name)
 {
     const pl_curve *curve = pl_curves_find(curves, name);
@@ -65,7 +65,7 @@ static double recent(const pl_curves *curves, const char *name)
     return seconds > 0 ? sum / seconds : last->y;
 }
 
-/* Of a curve that has a point for a step. */
+/* For a curve with one point per step. */
 static double last_step_time(const pl_curves *curves)
 {
     static const char *const names[] = { "loss", "updates_per_s", "test_loss" };
@@ -103,7 +103,7 @@ static bool is_about(const pl_run_event *event, const pl_live_task *task)
            strcmp(event->task + length + 1, dash + 1) == 0;
 }
 
-/* What the timeline tells of the task: its restarts, and its loss where it was
+/* Events about the task: counts its restarts; returns its loss if it was
  * neither restarted nor wrote again. */
 static const pl_run_event *take_events(pl_live_task *task,
                                        const pl_run_events *events)
@@ -124,10 +124,10 @@ static const pl_run_event *take_events(pl_live_task *task,
                                                                    : NULL;
 }
 
-/* --- judging ------------------------------------------------------------ */
+/* --- state -------------------------------------------------------------- */
 
-/* Points become rarer the longer a run is, and --record-every may ask for few:
- * a task is late after twice its last interval.  INFINITY: it has none. */
+/* Points become less frequent during a run, and --record-every may request few:
+ * a task is late after twice its last interval.  INFINITY: no interval. */
 static double allowed_s(const pl_live_task *task)
 {
     static const char *const regular[] = { "loss", "updates_per_s",
@@ -155,7 +155,7 @@ static void tell_lost(pl_live_task *task, const pl_record *record,
                  : "its restart is awaited");
 }
 
-/* While a lost task is awaited the others have nothing to write. */
+/* While the job waits for a lost task, the others write nothing. */
 static void judge(pl_live_task *task, const pl_record *record,
                   const pl_live_task *awaited)
 {
@@ -193,7 +193,7 @@ static void judge_all(pl_live_tasks *tasks, const pl_record *record,
             judge(&tasks->list[i], record, awaited);
 }
 
-/* --- all of them -------------------------------------------------------- */
+/* --- all tasks ---------------------------------------------------------- */
 
 static void take_read(pl_live_task *task, pl_model_run *read)
 {
@@ -232,7 +232,7 @@ static pl_status read_all(pl_live_tasks *tasks, const pl_record *record,
     pl_status status = pl_run_events_read(&tasks->events, record->path);
     if (status == PL_NOMEM)
         return status;
-    status = PL_OK; /* a run without a timeline has tasks all the same */
+    status = PL_OK; /* a run without a timeline still has tasks */
     for (size_t i = 0; i < count && i < TASKS_MOST && status == PL_OK; i++) {
         pl_live_task *task = &tasks->list[tasks->count++];
         status = pl_mem_copy_text(&task->name, names[i]);

@@ -1,6 +1,6 @@
-/* live_test.c - decides which test result tells how good a run is, and how it
- * is written: the first that the run has, of a classifier its accuracy, of a
- * model of numbers the error in their unit. */
+/* live_test.c - decides which test result shows how good a run is, and its
+ * format: the first that the run has; for a classifier its accuracy, for a
+ * regression model the error in its unit. */
 #include "observe/live/live_priv.h"
 
 #include <math.h>

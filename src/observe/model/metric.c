@@ -1,5 +1,5 @@
-/* metric.c - the table of metrics: a number that is to be shown with a unit
- * gets a row here, and every figure, table of choices and file follows. */
+/* metric.c - the table of metrics: a number to be shown with a unit has a row
+ * here, which every figure, table of choices and file uses. */
 #include "observe/model/metric.h"
 
 #include <math.h>
@@ -111,7 +111,7 @@ void pl_metric_label(const char *key, char *text, size_t room)
         snprintf(text, room, "%s [%s]", metric->label, metric->unit);
 }
 
-/* Workers that were lost before they reported have none. */
+/* Workers that were lost before they reported are skipped. */
 static double mean_of_workers(const pl_summary *summary, const char *key)
 {
     double sum = 0;
@@ -129,9 +129,9 @@ static double mean_of_workers(const pl_summary *summary, const char *key)
 
 /* --- by role ---------------------------------------------------------- */
 
-/* Of the tasks that know the number. */
+/* Sums over the tasks that have the number. */
 typedef struct over_tasks {
-    const char *key; /* of pl_task_usage */
+    const char *key; /* in pl_task_usage */
     double sum, most;
     size_t count;
 } over_tasks;
@@ -148,15 +148,15 @@ static void put_task(over_tasks *o, const pl_task_usage *usage)
     o->count++;
 }
 
-/* The rest of a key that begins with the role; NULL: another one. */
+/* The rest of a key after the role; NULL: another role. */
 static const char *after_role(const char *key, const char *role)
 {
     size_t length = strlen(role);
     return strncmp(key, role, length) == 0 ? key + length : NULL;
 }
 
-/* "ps_bytes_sent": the mean over the tasks of the role; memory is that of the
- * largest, as in comparisons.  NAN: the key names no role, or none has it. */
+/* "ps_bytes_sent": the mean over the tasks of the role; for memory the largest,
+ * as in comparisons.  NAN: the key names no role, or no task has it. */
 static double result_of_role(const pl_summary *s, const char *key)
 {
     const char *worker = after_role(key, "worker_");

@@ -1,5 +1,5 @@
 /* model.c - reads what runs recorded over time, once, and decides which flags
- * set the runs of a part apart. */
+ * distinguish the runs of a part. */
 #include "observe/model/model.h"
 
 #include "base/error.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOSE_FLAGS_MOST 3 /* that name a run of no sweep */
+#define LOOSE_FLAGS_MOST 3 /* in the name of a run without a sweep */
 
 /* --- parts ------------------------------------------------------------ */
 
@@ -36,7 +36,7 @@ static const char *look_up(const pl_records *records, size_t run,
     return pl_record_arg(&records->list[run], flag);
 }
 
-/* Asked for again and again, and dear to find out. */
+/* Cached, since it is used often and expensive to compute. */
 static pl_status fill_part(pl_model_part *part)
 {
     size_t runs = part->records.count;
@@ -139,7 +139,7 @@ static double earlier(double a, double b)
     return isnan(a) || b < a ? b : a;
 }
 
-/* When the run began: as it says itself, or its first point. */
+/* When the run began: as recorded, or its first point. */
 static double begin_of(const pl_record *record, const pl_model_run *run)
 {
     double begin = NAN;

@@ -1,6 +1,6 @@
-/* model_csv.c - every point of every curve as a table, a line a point: what a
- * page holds is thinned.  Lines go to the file curve by curve, since all of
- * them may be more than the memory holds. */
+/* model_csv.c - every point of every curve as a table, one line per point; on a
+ * page they are thinned.  Lines are written curve by curve, since all of them
+ * may not fit in memory. */
 #include "base/file/file.h"
 #include "base/text/quote.h"
 #include "observe/model/model.h"

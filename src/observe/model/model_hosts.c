@@ -1,10 +1,11 @@
-/* model_hosts.c - adds up what the hosts of a job recorded about it, so that a
- * run over several hosts has curves of the whole job.
+/* model_hosts.c - adds up what the hosts of a job recorded, so that a run over
+ * several hosts has curves of the whole job.
  *
- * Hosts sample at times of their own: the sum has a point at each of these,
- * with straight lines between the samples of the other hosts.  A host counts
+ * Hosts sample at different times: the sum has a point at each of these,
+ * interpolating linearly between the samples of the other hosts.  A host counts
  * from one sampling interval before its first sample to one after its last, so
- * a lost host leaves the sum soon; one with a single sample counts throughout.
+ * a lost host soon drops out of the sum; one with a single sample counts
+ * throughout.
  */
 #include "observe/model/model_priv.h"
 
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of processes of the job; the other columns are of a host as a whole. */
+/* Columns about the job's processes; the others are about the whole host. */
 static bool is_of_job(const char *name)
 {
     static const char *const begins[] = { "job_", "worker_", "ps_",
@@ -32,7 +33,7 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* In order of time, each time once; x counts from the first. */
+/* Sort by time and drop duplicates; x counts from the first. */
 static void order(pl_curve *sum)
 {
     size_t kept = 0;
@@ -45,7 +46,7 @@ static void order(pl_curve *sum)
         sum->points[i].x = sum->points[i].time - sum->points[0].time;
 }
 
-/* When the host counts. */
+/* The time span in which the host counts. */
 static void find_span(const pl_curve *host, double *from, double *to)
 {
     const pl_point *p = host->points;
@@ -55,8 +56,7 @@ static void find_span(const pl_curve *host, double *from, double *to)
         last > 0 ? p[last].time + (p[last].time - p[last - 1].time) : INFINITY;
 }
 
-/* The host's value at a time, where `at` is its last sample until then or its
- * first. */
+/* The host's value at a time; `at` is its last sample before, or its first. */
 static double value_at(const pl_curve *host, size_t at, double time)
 {
     const pl_point *p = &host->points[at];
@@ -113,7 +113,7 @@ static pl_status add_metrics(pl_curves *sums, const pl_model_task *hosts,
     return PL_OK;
 }
 
-/* Whoever asks for a curve of the run finds the sum before the hosts. */
+/* Insert the sum before the hosts, so that a search finds it first. */
 static pl_status insert(pl_model_run *run, size_t first, pl_model_task task)
 {
     PL_TRY(PL_GROW(run->tasks, run->count, run->room));

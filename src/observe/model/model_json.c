@@ -1,5 +1,5 @@
-/* model_json.c - a model as the document that figures are drawn from, and how
- * many points of each series go into it. */
+/* model_json.c - a model as the JSON document from which figures are drawn;
+ * decides how many points of each series it has. */
 #include "base/mem.h"
 #include "base/text/decimal.h"
 #include "base/text/quote.h"
@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A point takes about 24 bytes, so all of them about 14 MB. */
+/* A point takes about 24 bytes, all of them about 14 MB. */
 #define POINTS_MOST  600000
-#define POINTS_EACH  2000 /* of one series: more than a screen has columns */
-#define POINTS_LIVE  1000 /* of a run that goes on: it is asked for again */
+#define POINTS_EACH  2000 /* per series: more than the columns of a screen */
+#define POINTS_LIVE  1000 /* of a run in progress: requested repeatedly */
 #define POINTS_LEAST 16
 #define LABEL_BYTES  512
 
@@ -81,7 +81,7 @@ static void put_axes(const pl_runs_model *model, pl_buffer *out)
     pl_buffer_text(out, "]");
 }
 
-/* The names of the sweeps; "": runs of none. */
+/* The names of the sweeps; "": runs without one. */
 static void put_parts(const pl_runs_model *model, pl_buffer *out)
 {
     pl_buffer_text(out, ",\n\"parts\":[");
@@ -95,7 +95,8 @@ static void put_parts(const pl_runs_model *model, pl_buffer *out)
 
 /* --- runs ------------------------------------------------------------- */
 
-/* Of all parts: a flag that only another sweep varied has a value here, too. */
+/* For all parts: a flag that only another sweep varied has a value here,
+ * too. */
 static void put_flags(const pl_runs_model *model, const pl_model_part *part,
                       size_t run, pl_buffer *out)
 {
@@ -153,8 +154,8 @@ static double number_of(const pl_record *record, const char *arg)
     return strtod(pl_record_arg(record, arg), NULL);
 }
 
-/* Of a run that goes on, as its flags tell: with --steps nothing says how many
- * steps an epoch has. */
+/* For a run in progress, from its flags: with --steps the number of steps per
+ * epoch is not known. */
 static void expect_each(const pl_record *record, double *epochs,
                         double *examples)
 {
@@ -167,7 +168,7 @@ static void expect_each(const pl_record *record, double *epochs,
     *examples = number_of(record, "batch") * (alone ? 1 : workers);
 }
 
-/* How far one step leads. */
+/* The progress per step. */
 static void put_each(const pl_record *record, pl_buffer *out)
 {
     double steps = pl_record_number(record, "steps");
@@ -181,7 +182,7 @@ static void put_each(const pl_record *record, pl_buffer *out)
                      epochs, examples);
 }
 
-/* The index of a run in its part, repetitions not counted. */
+/* The index of a run in its part, not counting repetitions. */
 static size_t colour_of(const pl_model_part *part, size_t run)
 {
     size_t colour = 0;
@@ -271,7 +272,7 @@ static void put_curve(pl_buffer *out, const pl_runs_model *model, size_t run,
     pl_buffer_text(out, "}");
 }
 
-/* The curve itself keeps all of its points. */
+/* The curve itself keeps all points. */
 static void put_thinned(pl_buffer *out, const pl_runs_model *model, size_t run,
                         const pl_model_task *task, const pl_curve *curve,
                         size_t most)

@@ -1,5 +1,5 @@
-/* model_pairs.c - who sent whom how many bytes, as a member of the model's
- * document: workers count what goes to and comes from each server. */
+/* model_pairs.c - the bytes sent between tasks, as a member of the model's
+ * document: workers count the bytes to and from each server. */
 #include "base/text/quote.h"
 #include "observe/model/model_priv.h"
 

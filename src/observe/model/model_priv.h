@@ -4,7 +4,7 @@
 
 #include "observe/model/model.h"
 
-/* Add what stands in events/ and in resources/ of the run folder. */
+/* Add the records in events/ and resources/ of the run folder. */
 pl_status pl_model_read_tasks(pl_runs_model *model, pl_model_run *run,
                               const char *path) PL_MUST_CHECK;
 pl_status pl_model_read_hosts(pl_runs_model *model, pl_model_run *run,

@@ -1,5 +1,5 @@
 /* model_read.c - finds the event files of each task and the resource tables of
- * each host in a run folder. What cannot be read is left out with a reason. */
+ * each host in a run folder. Unreadable ones are left out with a reason. */
 #include "base/error.h"
 #include "base/file/file.h"
 #include "base/mem.h"
@@ -51,7 +51,7 @@ static pl_status add_task(pl_model_run *run, const char *name, size_t bytes,
     return PL_OK;
 }
 
-/* All event files of one task: one for each of its starts. */
+/* All event files of one task: one per start. */
 static pl_status read_task(pl_runs_model *model, pl_model_run *run,
                            const char *folder, const char *name)
 {
@@ -87,8 +87,8 @@ static pl_status read_host(pl_runs_model *model, pl_model_run *run,
     return read_file(model, &host->curves, path, read_resources);
 }
 
-/* Servers last, so that workers have the same colours in every figure;
- * numbers by value. */
+/* Servers last, so that workers have the same colours in every figure; numbers
+ * by value. */
 static int by_task(const void *a, const void *b)
 {
     const char *x = *(char *const *)a, *y = *(char *const *)b;
@@ -97,7 +97,7 @@ static int by_task(const void *a, const void *b)
     return x_serves != y_serves ? x_serves - y_serves : strverscmp(x, y);
 }
 
-/* Each entry of <path>/<kind>; a run that recorded nothing has none. */
+/* Each entry of <path>/<kind>; a run without records has none. */
 static pl_status read_entries(pl_runs_model *model, pl_model_run *run,
                               const char *path, const char *kind,
                               pl_status (*read)(pl_runs_model *, pl_model_run *,

@@ -1,6 +1,6 @@
-/* model_tests.c - how the classifiers answered their last tests, as a member of
- * the model's document.  Images are dropped from the last runs on where those
- * of all runs would be more than a page should hold. */
+/* model_tests.c - the answers of classifiers in their last tests, as a member
+ * of the model's document.  Images of the last runs are dropped if those of all
+ * runs would be too large for a page. */
 #include "base/text/quote.h"
 #include "observe/model/model_priv.h"
 

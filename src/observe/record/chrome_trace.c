@@ -1,6 +1,6 @@
-/* How spans become text.  Begin and end are each rounded to a nanosecond and
- * the duration is their difference, so that spans that follow each other in
- * ticks do so in the file. */
+/* Converts spans to text.  Begin and end are each rounded to a nanosecond and
+ * the duration is their difference, so that spans that are contiguous in ticks
+ * are contiguous in the file. */
 #include "observe/record/chrome_trace.h"
 
 #include "base/assert.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #define LINE_BYTES 1024
-#define NAME_BYTES 512 /* a longer name is cut */
+#define NAME_BYTES 512 /* longer names are cut off */
 
 static pl_chrome_trace_opts resolve(const pl_chrome_trace_opts *opts)
 {
@@ -23,7 +23,7 @@ static pl_chrome_trace_opts resolve(const pl_chrome_trace_opts *opts)
     return resolved;
 }
 
-/* `name` as the inside of a JSON string. */
+/* `name` escaped for a JSON string. */
 static void escape(const char *name, char text[NAME_BYTES])
 {
     size_t used = 0;
@@ -112,7 +112,7 @@ static pl_status put_operators(pl_file_writer *writer,
     return put(writer, "]");
 }
 
-/* The birth by the host's clock. */
+/* The recorder's start time on the host's clock. */
 static int64_t begin_clock_ns(const pl_trace *trace)
 {
     double ago =

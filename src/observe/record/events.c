@@ -21,19 +21,19 @@
 #define WRITE_MS    1000
 #define WRITE_BYTES ((size_t)256 << 10)
 #define TAG_BYTES   512
-#define TRIES       100 /* files of one second before giving up */
+#define TRIES       100 /* files of the same second before giving up */
 
 struct pl_events {
     pl_metrics *metrics;
     int restart; /* the tag of PL_METRICS_RESTART */
     char *path;
-    int file; /* -1: broken, or not yet open */
+    int file; /* -1: failed, or not yet open */
     pl_thread *thread;
     pl_mutex lock;
     pl_cond wake;
     bool stopping;    /* guarded by lock */
-    pl_buffer buffer; /* guarded by lock: not yet written */
-    size_t begun;     /* guarded by lock: where pl_events_begin began */
+    pl_buffer buffer; /* guarded by lock: data to write */
+    size_t begun;     /* guarded by lock: buffer position at pl_events_begin */
     pl_deadline write_at;
     _Atomic uint64_t lost; /* records that could not be written */
 };
@@ -68,7 +68,7 @@ static pl_status open_file(pl_events *events, const char *folder)
     return PL_FAIL(PL_IO, "make %s: %s", events->path, strerror(errno));
 }
 
-/* Called with the lock held, as all that follow. */
+/* Called with the lock held, as are all functions below. */
 static void give_up(pl_events *events, int error)
 {
     pl_log(
@@ -99,7 +99,7 @@ static void write_buffer(pl_events *events)
     events->write_at = pl_deadline_in_ms(pl_clock_real(), WRITE_MS);
 }
 
-/* One record was put, or not: a file without it, or no memory for it. */
+/* Count a record as written or, if the file or memory is missing, as lost. */
 static void count_record(pl_events *events, size_t before)
 {
     if (events->file >= 0 && pl_buffer_status(&events->buffer) == PL_OK) {

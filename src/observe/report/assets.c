@@ -1,4 +1,4 @@
-/* The assembler takes the files in as they are; the build gives their names as
+/* The assembler embeds the files unchanged; the build defines their names as
  * PL_ASSET_... */
 #include "observe/report/assets.h"
 

@@ -12,8 +12,10 @@ typedef struct pl_asset {
 } pl_asset;
 
 pl_asset pl_asset_style(void);   /* page.css */
-pl_asset pl_asset_figures(void); /* figures.js, drawings.js: draw all */
-pl_asset pl_asset_script(void);  /* page.js: what else a report's page does */
+pl_asset pl_asset_figures(void); /* figures.js, drawings.js, execution.js: draw
+                                    everything */
+pl_asset pl_asset_script(void);  /* page.js: the other functions of a report's
+                                    page */
 pl_asset pl_asset_live(void);    /* live.js */
 
 #endif

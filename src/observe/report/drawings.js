@@ -1,12 +1,13 @@
-// drawings.js - figures that are neither lines nor bars of the report's data:
-// how a classifier answered, and who sent whom how much.  Each kind is registered with figures.js.
+// drawings.js - figures of the report's data other than lines and bars: the
+// answers of a classifier, and the bytes sent between tasks.  Each kind is
+// registered with figures.js.
 "use strict";
 
 const Drawings = (() => {
 const { make, text, number, register, showTip, hideTip } = Figures;
-const chosen = new Map(); // what is shown: of which run
+const chosen = new Map(); // section: the run that it shows
 
-// What the model holds for a section of which the reader picks one run.
+// The model's data for a section in which the reader selects a run.
 const sources = { tested: "tests", pairs: "pairs", traced: "traces",
                   modelled: "graphs" };
 
@@ -30,7 +31,7 @@ function mix(from, to, share) {
     return a.map((v, i) => Math.round(v + (b[i] - v) * share));
 }
 
-// Black or white, whichever is easier to read there.
+// Black or white, whichever is easier to read on the colour.
 function inkOn(rgb) {
     const [r, g, b] = rgb.map(v => v / 255).map(v =>
         v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
@@ -38,8 +39,8 @@ function inkOn(rgb) {
 }
 
 // A matrix: {rows, columns: names, cell(i, j): {label, share, colour},
-// tip(i, j): {title, rows}, x, y: what the columns and rows are, wide: of a
-// cell at most}.
+// tip(i, j): {title, rows}, x, y: titles of columns and rows, wide: maximum
+// width of a cell}.
 function drawMatrix(view, matrix, width, t) {
     const { rows, columns } = matrix;
     const longest = Math.max(...rows.map(name => name.length));
@@ -101,14 +102,14 @@ function tellCell(view, event) {
     showTip(title, rows, event.clientX, event.clientY);
 }
 
-/* --- a classifier's answers ------------------------------------------- */
+/* --- the answers of a classifier -------------------------------------- */
 
 function sumOf(list) {
     return list.reduce((a, b) => a + b, 0);
 }
 
 // Right answers in one colour, by their share of the class; wrong ones in
-// another, by their share of the most frequent mistake.
+// another, by their share relative to the most frequent mistake.
 function confusion(test, t) {
     const n = test.classes, names = [...Array(n).keys()].map(String);
     const at = (i, j) => test.counts[i * n + j];
@@ -159,7 +160,7 @@ function classBars(figure) {
 
 /* --- examples as pictures --------------------------------------------- */
 
-// [channels, height, width] bytes in base64, as the address of a PNG.
+// The data URL of a PNG, from [channels, height, width] bytes in base64.
 function picture(test, pixels) {
     const { width, height, channels } = test, bytes = atob(pixels);
     const canvas = Figures.html("canvas", { width, height });
@@ -216,7 +217,7 @@ function tellPicture(view, event) {
             event.clientY);
 }
 
-/* --- who sent whom how much ------------------------------------------- */
+/* --- bytes sent between tasks ----------------------------------------- */
 
 function bytesText(bytes) {
     for (const [unit, name] of [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"],

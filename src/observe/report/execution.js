@@ -1,5 +1,5 @@
-// execution.js - figures of what was executed: the operators of a few steps on
-// a time line, and the model's graph by device.
+// execution.js - figures of the execution: the operators of a few steps on a
+// timeline, and the model's graph by device.
 "use strict";
 
 (() => {
@@ -7,12 +7,12 @@ const { make, text, number, register, showTip, hideTip, ticks, tickText, scale }
     = Figures;
 const { entryOf, inkOn, parse } = Drawings;
 const nothing = "No run shown here recorded it.";
-const LANE = 26, NAMES_MOST = 8; // operators that have colours
+const LANE = 26, NAMES_MOST = 8; // operators with a colour of their own
 const IDLE = "wait"; // pale, so that work stands out
 
-/* --- the time line ---------------------------------------------------- */
+/* --- the timeline ----------------------------------------------------- */
 
-// A row for each thread, workers before servers.
+// One row per thread, workers before servers.
 function lanesOf(trace) {
     const tasks = new Map(trace.lanes.filter(lane => lane[1] < 0).map(
         ([pid, , name]) => [pid, name]));
@@ -31,7 +31,8 @@ function lanesOf(trace) {
         || a.name.localeCompare(b.name, "en", { numeric: true }));
 }
 
-// The names that take most of the time have colours, the others share one.
+// The names that take the most time have separate colours, the others share
+// one.
 function coloursOf(trace, t) {
     const sums = new Map();
     for (const [, , , took, , name] of trace.spans)
@@ -85,7 +86,7 @@ function drawTimeline(view, figure, width, t) {
             { "text-anchor": "end", fill: t.ink }));
         return [`${pid} ${tid}`, i];
     }));
-    // What is inside a longer span comes behind it, and so lies on it.
+    // Spans inside a longer one come after it, and so are drawn on top of it.
     const spans = trace.spans.map(([pid, tid, begin, took, step, name]) =>
         ({ begin, end: begin + took, step, name, lane:
            places.get(`${pid} ${tid}`) })).sort((a, b) =>
@@ -143,7 +144,7 @@ function tellSpan(view, event) {
         hideTip(view);
 }
 
-// Left and right go through the spans in their order, of all lanes.
+// Left and right visit the spans of all lanes in order.
 function stepSpan(view, key) {
     const { spans, x } = view.timeline ?? {};
     const step = { ArrowRight: 1, ArrowLeft: -1 }[key];
@@ -192,9 +193,9 @@ function deviceText(device) {
         : task === undefined ? job : `${job} ${task}`;
 }
 
-// Operators in the order in which they run, each with the parameters that it is
-// the first to read; one that only passes on what the one before made (an
-// activation, a pooling) stands in its box.
+// Operators in execution order, each with the parameters that it reads first;
+// an operator that only transforms the previous result (an activation, a
+// pooling) is drawn in the same box.
 function layout(nodes) {
     const made = new Map(nodes.map(([name, op, device, shape, inputs]) =>
         [name, { name, op, device, shape, inputs, users: 0 }]));

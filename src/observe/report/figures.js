@@ -1,11 +1,11 @@
 // figures.js - draws figures as SVG from one model of runs, for the report and
 // for the live page.
 //
-//   Figures.load(model)          take a model (observe/model/model.h); what is
-//                                drawn already is drawn again
+//   Figures.load(model)          set the model (observe/model/model.h) and
+//                                redraw all figures
 //   Figures.mount(element, figure)   show a figure in an element; it is drawn
-//                                when it comes into sight
-//   Figures.drawAll()            draw what is not in sight, too
+//                                when it becomes visible
+//   Figures.drawAll()            also draw figures that are not visible
 //   Figures.display(change)      how curves are shown: {x, smooth, colour,
 //                                mean}
 //   Figures.toggle(names, on)    show or hide runs, in every figure
@@ -20,10 +20,10 @@
 //   Figures.register(kind, {draw(view, figure, width, theme), rows(figure),
 //                           says(figure), tell(view, event), note(figure),
 //                           isEmpty(figure), key(view, name), whole})
-// where draw returns an SVG, rows what the CSV holds, says what it is for
-// those who do not see it; the others are optional.  draw may set view.panels,
-// whose x is zoomed by a brush, and view.keys, the legend; whole figures are as
-// wide as the page; key acts on a key and tells whether it did.
+// where draw returns an SVG, rows the content of the CSV, says a description
+// for screen readers; the others are optional.  draw may set view.panels, whose
+// x is zoomed by a brush, and view.keys, the legend; whole figures are as wide
+// as the page; key handles a key and returns whether it did.
 //
 // Figures within one element that has data-zoom zoom together.
 "use strict";
@@ -36,22 +36,22 @@ const DARK = ["#58b0ff", "#ff9a5c", "#35cfa0", "#e58bd4", "#e3b341",
               "#a5adff", "#ff8a80", "#b5d455", "#4fd1e0", "#aab4c0"];
 const DASHES = ["", "6 3", "2 3", "9 3 2 3"];
 const MARKED = ["lost", "restart", "rollback", "start"];
-const FEW = 12; // places on an axis that are labelled each
+const FEW = 12; // places on an axis that all have a label
 const IN_LEGEND = 24;
-const EACH_A_COLOUR = 5; // lines; of more, dashes tell one flag
-const DOTTED = 12; // points of a curve that are marked each,
-const DOTTED_LINES = 8; // in figures of at most so many curves
-const TALL = 14;   // bars that take the whole width
-const CURVES_IN_LEGEND = 8; // beyond it the list of runs is the legend
+const EACH_A_COLOUR = 5; // lines; with more, dashes show one flag
+const DOTTED = 12; // points up to which each point of a curve is marked,
+const DOTTED_LINES = 8; // in figures with at most this many curves
+const TALL = 14;   // bars from which a figure takes the whole width
+const CURVES_IN_LEGEND = 8; // with more, the list of runs is the legend
 
 let model = { metrics: {}, runs: [], series: [], events: [], axes: [] };
-let begun = false; // what is shown at first was chosen
+let begun = false; // the initial selection was made
 const hidden = new Set(); // names of runs
 const shown = { x: "step", smooth: 0, colour: "run", mean: true };
 const zooms = new Map();  // scope of a zoom: [from, to]
-const views = new Map();  // element: what is shown there
+const views = new Map();  // element: its view
 const listeners = [];
-const kinds = new Map();  // drawings
+const kinds = new Map();  // drawing functions by kind
 
 /* --- small helpers ---------------------------------------------------- */
 
@@ -86,7 +86,7 @@ function theme() {
              colours: get("--scheme") === "dark" ? DARK : LIGHT };
 }
 
-// Few digits for people; every digit goes into the CSV.
+// Few digits for display; the CSV has every digit.
 function number(value) {
     const size = Math.abs(value);
     if (size !== 0 && (size < 1e-3 || size >= 1e9))
@@ -95,7 +95,7 @@ function number(value) {
     return Number(value.toFixed(digits)).toLocaleString("en");
 }
 
-// Of an axis: as few digits as its step needs.
+// For an axis: as few digits as its step needs.
 function tickText(value, step) {
     const size = Math.abs(value);
     for (const [unit, sign] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]])
@@ -144,7 +144,7 @@ function ticks(from, to, count, log, whole) {
         return { list: list.filter((_, i) => i % skip === 0), step: 0 };
     }
     let step, list;
-    for (let fit = Math.max(1, count); ; fit *= 1.6) { // three are an axis
+    for (let fit = Math.max(1, count); ; fit *= 1.6) { // at least three
         step = niceStep(Math.max((to - from) / fit, 1e-300), whole);
         list = [];
         for (let i = Math.ceil(from / step - 1e-9);
@@ -155,8 +155,8 @@ function ticks(from, to, count, log, whole) {
     }
 }
 
-// What an axis of values covers: from zero where that costs little, never
-// below it for what cannot be negative.
+// The range of an axis of values: from zero if that costs little space, never
+// below zero for values that cannot be negative.
 function extent(values, log, percent) {
     let low = Infinity, high = -Infinity;
     for (const v of values)
@@ -185,7 +185,7 @@ function isShown(run) {
     return !hidden.has(model.runs[run].name);
 }
 
-// Where a point of a series is on the x axis.
+// The position of a point of a series on the x axis.
 function places(series, x) {
     if (x === "time" || !series.x)
         return series.t;
@@ -195,7 +195,7 @@ function places(series, x) {
     return each ? series.x.map(step => step * each) : series.x;
 }
 
-// The exponential moving average, without its bias towards the first value.
+// The exponential moving average, without bias towards the first value.
 function smoothed(points, weight) {
     let mean = 0, sum = 0;
     return points.map(([x, y]) => {
@@ -222,8 +222,8 @@ function valueAt(points, x) {
         : a[1] + (x - a[0]) / (b[0] - a[0]) * (b[1] - a[1]);
 }
 
-// Repetitions as one line: their mean, with one standard deviation up and
-// down, where all of them have values.
+// Repetitions as one line: their mean and one standard deviation above and
+// below, where all of them have values.
 function meanOf(lines) {
     const from = Math.max(...lines.map(line => line.points[0][0]));
     const to = Math.min(...lines.map(line => line.points.at(-1)[0]));
@@ -250,8 +250,8 @@ function groupBy(list, keyOf) {
     return groups;
 }
 
-// Runs have colours by their place among those shown together, or by the value
-// of a flag.
+// The colour of a run: by its position among the shown runs, or by the value of
+// a flag.
 function colourIndex(run, by) {
     const own = model.runs[run];
     if (by === "run" || !by)
@@ -260,7 +260,8 @@ function colourIndex(run, by) {
     return values.indexOf(own.flags[by] ?? "");
 }
 
-// More runs than colours are told apart by the flag that has few values.
+// If there are more runs than colours, the colour shows the flag with few
+// values.
 function firstColour() {
     const groups = new Set(model.runs.map((run, i) => run.like ?? i));
     if (groups.size <= CURVES_IN_LEGEND)
@@ -271,7 +272,7 @@ function firstColour() {
     }) ?? "run";
 }
 
-// Runs of equally many epochs whose steps differ have epochs in common.
+// Runs with the same number of epochs but different steps share epochs on x.
 function firstX() {
     const ratio = key => {
         const values = model.runs.map(run => run.results?.[key]);
@@ -285,7 +286,7 @@ function runLabel(run) {
     return model.runs[run].label || model.runs[run].name;
 }
 
-// The series that a figure of curves shows.
+// The series shown in a figure of curves.
 function chosenSeries(figure, key) {
     const all = model.series.filter(s => s.metric === key &&
         (figure.part === undefined ||
@@ -293,7 +294,7 @@ function chosenSeries(figure, key) {
         (figure.run === undefined || s.run === figure.run) && isShown(s.run));
     if (figure.tasks)
         return all;
-    const first = new Map(); // one task, or all hosts, stand for the run
+    const first = new Map(); // one task, or all hosts, represents the run
     for (const s of all)
         if (!first.has(s.run))
             first.set(s.run, s);
@@ -342,7 +343,7 @@ function curveLines(figure, key, axis) {
     ]);
 }
 
-// Events of the runs of some lines, where they stand on the x axis.
+// Events of the runs of some lines, with their positions on the x axis.
 function marksOf(lines, x) {
     const runs = new Set(lines.flatMap(line => line.runs));
     if (runs.size > 6)
@@ -356,8 +357,8 @@ function marksOf(lines, x) {
         .filter(mark => Number.isFinite(mark.x) && mark.x > 0);
 }
 
-// Where a flag gives curves their colours, dashes tell the values of another
-// one: that with most of them, as far as there are dashes; undefined: none.
+// If colours show a flag, dashes show another one: the one with the most values
+// for which there are enough dashes; undefined: none.
 function dashesOf(figure, colour) {
     if (!model.axes.includes(colour) || figure.second)
         return undefined;
@@ -403,15 +404,16 @@ function resolveCurves(figure) {
                    "measured values in pale" : "" };
 }
 
-// Many lines over two flags or more: dashes tell the values of the one that
-// has fewest, colours the others.
+// Many lines over two or more flags: dashes show the flag with the fewest
+// values, colours the others.
 function tellApart(lines, x) {
     const own = lines.filter(line => line.style === undefined &&
                                      line.runs.length > 0);
     if (own.length <= EACH_A_COLOUR || lines.some(line =>
         line.style === "published"))
         return;
-    // A run without a flag, as one worker without a mode, is in several lines.
+    // A run without a flag, such as one worker without a mode, is in several
+    // lines.
     const flag = (line, axis) => line.runs.map(run =>
         model.runs[run].flags[axis]).findLast(value => value) ?? "";
     const axes = model.axes.filter(axis => axis !== x).map(axis => ({ axis,
@@ -429,10 +431,10 @@ function tellApart(lines, x) {
     }
 }
 
-// A point is shown while one of its runs is.
+// A point is shown if one of its runs is.
 function resolveGiven(figure) {
-    // Published and ideal lines take no colour of their own, so that a line has
-    // the same one in figures with and without them.
+    // Published and ideal lines use no colour of their own, so that a line has
+    // the same colour in figures with and without them.
     let measured = 0;
     const lines = figure.series.map(series => ({
         name: series.name, style: series.style,
@@ -450,7 +452,7 @@ function resolveGiven(figure) {
             return !own || own.length === 0 || own.some(isShown);
         }),
     })).filter(line => line.points.length > 0);
-    // What was published has the colour of what it is compared with.
+    // Published values have the colour of the line they are compared with.
     for (const line of lines)
         if (line.style === "published") {
             const own = lines.find(other =>
@@ -470,9 +472,9 @@ function resolveGiven(figure) {
 }
 
 // Results by a flag, as a figure with series: one for each combination of the
-// other flags.  A run that lacks a flag since it has this x belongs to all
-// lines: a single process has no mode.  Lines of one value of the flag `colour`
-// share their colour, and dashes tell them apart.
+// other flags.  A run that lacks a flag because of its x belongs to all lines:
+// a single process has no mode.  Lines with the same value of the flag `colour`
+// share its colour, and dashes distinguish them.
 function byFlag({ x, y, second, part, facet, colour, logX, logY }) {
     const runs = model.runs.map((run, index) => ({ run, index })).filter(
         ({ run }) => (part === undefined || run.part === part) &&
@@ -561,7 +563,7 @@ function text(x, y, content, t, more = {}) {
     return element;
 }
 
-// At most two points a pixel: the lowest and the highest that fall there.
+// At most two points per pixel: the lowest and the highest.
 function path(points, x, y) {
     const out = [];
     let column = NaN, low, high, first = true;
@@ -612,7 +614,7 @@ function mark(x, y, index, fill, paper) {
 
 function drawAxes(group, box, x, y, y2, plot, t, outer) {
     const count = Math.max(2, Math.floor(box.width / 62));
-    // Of a few epochs the fractions are told, of more they would be clutter.
+    // For a few epochs fractions are labelled; for more they would be clutter.
     let marks = ticks(x.from, x.to, count, x.log, plot.whole ||
         (plot.xKey === "epoch" && x.to - x.from >= 2));
     if (plot.places && plot.places.length <= FEW)
@@ -741,7 +743,7 @@ function yValues(plot, axis, [from, to]) {
     return values;
 }
 
-// What the title says already is not said again: its unit remains.
+// Do not repeat the title: only the unit remains.
 function yLabel(label, title) {
     const [, name, unit] = label.match(/^(.*?)(?: \[(.*)\])?$/);
     return title.toLowerCase().startsWith(name.toLowerCase())
@@ -802,10 +804,10 @@ function drawLines(view, plot, width, t) {
 
 /* --- drawing: bars ---------------------------------------------------- */
 
-const CHARACTER = 6.4; // width of one, about
+const CHARACTER = 6.4; // approximate width of a character
 
-// The names of bars as a table, a column for each flag in which their runs
-// differ: one text would be cut where it begins to tell.
+// The names of bars as a table, with a column for each flag that differs
+// between their runs: a single text would be cut off where it differs.
 function barColumns(figure, rows, width) {
     const runs = rows.map(({ i }) => model.runs[figure.owners?.[i]?.[0]]);
     if (runs.length === 0 || model.apart || rows.some(({ name }, k) =>
@@ -823,7 +825,7 @@ function barColumns(figure, rows, width) {
     return columns.length > 1 && at < width * .55 ? columns : [];
 }
 
-// Runs that were picked by hand have the colours of their curves.
+// Runs selected by hand have the colours of their curves.
 function barColour(figure, i, k, t) {
     const own = figure.owners?.[i]?.[0];
     const index = model.apart && own !== undefined &&
@@ -831,7 +833,7 @@ function barColour(figure, i, k, t) {
     return t.colours[index % t.colours.length];
 }
 
-// Horizontal: names of runs are long.
+// Horizontal, because names of runs are long.
 function drawBars(view, figure, width, t) {
     const stacked = figure.kind === "stacked";
     const owners = i => figure.owners?.[i];
@@ -921,7 +923,7 @@ function hideTip(view) {
     view?.svg?.querySelector(".cross")?.remove();
 }
 
-// The place of a point nearest to x, of all lines.
+// The position nearest to x among the points of all lines.
 function nearest(panel, x) {
     let best = NaN;
     for (const line of panel.lines)
@@ -978,8 +980,8 @@ function tellBar(view, event) {
         .filter(item => item.value !== ""), event.clientX, event.clientY);
 }
 
-// The browser also tells of a pointer that rests while the page scrolls below
-// it; that must not replace what the reader asked for with the keys.
+// The browser also reports a resting pointer when the page scrolls below it;
+// that must not replace what the reader selected with the keys.
 function isMoved(event) {
     return event.movementX !== 0 || event.movementY !== 0;
 }
@@ -1069,9 +1071,9 @@ function keyPressed(view, event) {
     acts[event.key]();
 }
 
-/* --- taking a figure home --------------------------------------------- */
+/* --- exporting a figure ----------------------------------------------- */
 
-// A text that a spreadsheet would take for a formula gets an apostrophe.
+// Texts that a spreadsheet would take for a formula get an apostrophe.
 function csvCell(value) {
     let cell = String(value ?? "");
     if (typeof value === "string" && /^[=+\-@\t\r]/.test(cell))
@@ -1100,7 +1102,7 @@ function csv(figure) {
     return rows.map(row => row.map(csvCell).join(",")).join("\r\n") + "\r\n";
 }
 
-// With its title, its legend and its background: complete without the page.
+// With title, legend and background: complete without the page.
 function standalone(view) {
     const t = theme(), copy = view.svg.cloneNode(true);
     const width = +copy.getAttribute("width");
@@ -1161,7 +1163,7 @@ function legendItems(view) {
         ? [] : [...seen.values()];
 }
 
-// Lines of one colour as one entry, where a flag gives the colour.
+// One entry per colour, if a flag gives the colour.
 function legendByFlag(items, by) {
     if (!model.axes.includes(by))
         return items;
@@ -1171,7 +1173,7 @@ function legendByFlag(items, by) {
     }));
 }
 
-// A line of each kind, for the values that dashes tell.
+// One line per dash pattern, for the values that dashes show.
 function legendByDash(dashes, items) {
     return (dashes?.values ?? []).map((value, i) => ({
         name: `${dashes.axis} ${value || "not set"}`, dash: DASHES[i],

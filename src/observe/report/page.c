@@ -14,11 +14,11 @@
 struct pl_page {
     char *title;
     pl_buffer note, body;
-    pl_buffer contents;     /* entries of the list */
-    pl_buffer model;        /* members of an object */
-    pl_buffer figures_json; /* a list without its brackets */
+    pl_buffer contents;     /* entries of the contents list */
+    pl_buffer model;        /* members of a JSON object */
+    pl_buffer figures_json; /* a JSON list without its brackets */
     size_t headings, groups;
-    size_t mounted; /* entries of figures_json */
+    size_t mounted; /* number of entries of figures_json */
     pl_table **tables;
     size_t table_count, table_room;
     pl_figure **figures;
@@ -211,7 +211,7 @@ void pl_page_take_table(pl_page *page, pl_table *table)
     pl_buffer_text(&page->body, "</div>\n");
 }
 
-/* The place of the next figure, whose JSON is appended then. */
+/* Add the next figure; the caller appends its JSON. */
 static void begin_figure(pl_page *page, const char *name, const char *title)
 {
     pl_buffer_format(&page->body,

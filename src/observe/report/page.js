@@ -1,13 +1,13 @@
-// page.js - what the page of a report does besides drawing figures: tables that
-// sort and filter, the choice of runs and of how curves are shown, and figures
-// that the reader makes.
+// page.js - the functions of a report's page besides drawing figures: sorting
+// and filtering tables, choosing runs and how curves are shown, and figures
+// made by the reader.
 "use strict";
 
 const { html } = Figures;
 
 /* --- tables ----------------------------------------------------------- */
 
-const FILTERED = 6; // tables with more rows have a field to filter by
+const FILTERED = 6; // tables with more rows have a filter field
 
 function valueOf(cell) {
     const text = (cell.dataset.sort ?? cell.textContent).trim();
@@ -15,7 +15,7 @@ function valueOf(cell) {
     return text === "" ? null : Number.isNaN(number) ? text : number;
 }
 
-// Numbers before texts, nothing last.
+// Numbers before texts, empty cells last.
 function compare(a, b) {
     if (a === null || b === null)
         return (a === null) - (b === null);
@@ -25,7 +25,7 @@ function compare(a, b) {
         : a.localeCompare(b, "en", { numeric: true });
 }
 
-// In the order that the heads tell.
+// Sort by the order that the column heads show.
 function sortRows(table) {
     const head = table.querySelector("th[aria-sort]");
     if (!head)
@@ -53,8 +53,8 @@ const SIGNS = { "<": (a, b) => a < b, ">": (a, b) => a > b,
                 "<=": (a, b) => a <= b, ">=": (a, b) => a >= b,
                 "=": (a, b) => String(a).toLowerCase() === String(b) };
 
-// What a filter asks for: "test accuracy>90 sync" compares the column of that
-// name, the longest one that fits, and looks for a word.
+// Parses a filter: "test accuracy>90 sync" compares the column with that name,
+// the longest that matches, and searches for a word.
 function wishesOf(text, names) {
     const conditions = [];
     const order = [...names.keys()].filter(index => names[index] !== "")
@@ -77,14 +77,14 @@ function holds(row, { index, sign, limit }) {
         typeof value === "number" && sign !== "=" ? Number(limit) : limit);
 }
 
-// Every word must be in the row, and every condition hold of it.
+// The row must contain every word and meet every condition.
 function matches(row, { conditions, words }) {
     const text = row.textContent.toLowerCase();
     return words.every(word => text.includes(word)) &&
         conditions.every(condition => holds(row, condition));
 }
 
-const filters = new WeakMap(); // table: its field, and what it tells
+const filters = new WeakMap(); // table: its field and row count
 
 function filterRows(table) {
     if (!filters.has(table))
@@ -101,7 +101,7 @@ function filterRows(table) {
         : `${left} of ${rows.length}`;
 }
 
-// What scrolls is reached by the keyboard, too.
+// Make scrollable elements reachable by keyboard, too.
 const scrollers = new ResizeObserver(entries => {
     for (const { target: part } of entries) {
         const scrolls = part.scrollWidth > part.clientWidth + 1 ||
@@ -156,7 +156,7 @@ function markRuns() {
     }
 }
 
-/* --- which runs, and how ---------------------------------------------- */
+/* --- choosing runs and display ---------------------------------------- */
 
 function choice(label, values, value, act) {
     const select = html("select", { on: { change: () => act(select.value) } },
@@ -226,7 +226,7 @@ function fillDisplay(place) {
         ...repeats ? [html("label", {}, mean, " mean of repetitions")] : [])]);
 }
 
-/* --- the run that some figures show ----------------------------------- */
+/* --- the run shown in some figures ------------------------------------ */
 
 function fillChooser(place) {
     const { model } = Figures, { chooser, run } = place.dataset;
@@ -245,7 +245,7 @@ function fillChooser(place) {
         }));
 }
 
-/* --- figures of the reader -------------------------------------------- */
+/* --- figures made by the reader --------------------------------------- */
 
 const CURVES = ["step", "epoch", "examples", "time"];
 
@@ -264,7 +264,7 @@ function yChoices(x) {
         : runs.flatMap(run => Object.keys(run.results))));
 }
 
-// What the reader asked for, as a figure; null: the runs have nothing of it.
+// The figure that the reader requested; null: the runs have no data for it.
 function explored(want) {
     const part = want.part === "" ? undefined : Number(want.part);
     const name = key => Figures.metric(key).label;
@@ -281,7 +281,7 @@ function explored(want) {
                         Number(want.smooth), mean: !want.tasks } };
 }
 
-let explore = () => {}; // show what a figure of the report begins with
+let explore = () => {}; // show a figure of the report as a start
 addEventListener("explore", event => explore(event.detail));
 
 function readHash() {
@@ -381,7 +381,7 @@ function fillExplorer(place) {
 
 /* --- all -------------------------------------------------------------- */
 
-// What the page in the document asks for; also after it was replaced.
+// Fill in the page's elements; also after it was replaced.
 function fill() {
     const { figures } = Figures.model;
     for (const element of document.querySelectorAll("figure[data-figure]"))
@@ -402,7 +402,7 @@ function fill() {
     }
 }
 
-// One open menu at a time.
+// Only one open menu at a time.
 document.addEventListener("click", event => {
     for (const menu of document.querySelectorAll("details.menu[open]"))
         if (!menu.contains(event.target))

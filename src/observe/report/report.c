@@ -1,5 +1,5 @@
-/* report.c - decides the order of a report: for each sweep what it shows, its
- * runs and its figures; then what the reader looks up. */
+/* report.c - decides the order of a report: for each sweep its findings, its
+ * runs and its figures; then reference sections. */
 #include "observe/report/report.h"
 
 #include "observe/compare/compare.h"
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#define FIGURES_MOST 12 /* of a report, or half of that of each of several */
+#define FIGURES_MOST 12 /* per report; half as many per part of several */
 #define TITLE_BYTES  512
 #define PREFIX_BYTES 128
 
@@ -50,7 +50,7 @@ static pl_status put_runs(pl_report *report, const pl_records *part,
     return PL_OK;
 }
 
-/* The runs of one sweep, or those that belong to none. */
+/* The runs of one sweep, or those without a sweep. */
 static pl_status put_part(pl_report *report, size_t number)
 {
     const pl_records *part = &report->model.parts[number].records;
@@ -82,7 +82,7 @@ static pl_status put_parts(pl_report *report)
     return PL_OK;
 }
 
-/* --- what belongs to all ---------------------------------------------- */
+/* --- whole report ----------------------------------------------------- */
 
 static pl_status put_left_out(pl_report *report)
 {
@@ -107,7 +107,7 @@ static pl_status put_left_out(pl_report *report)
     return PL_OK;
 }
 
-/* What all runs have in common; what sets them apart stands in the results. */
+/* The configuration that all runs share; differences are in the results. */
 static pl_status put_configuration(pl_report *report)
 {
     const pl_records *records = report->records;

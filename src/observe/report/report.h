@@ -8,17 +8,17 @@
 #include "observe/report/page.h"
 #include "observe/runs/record.h"
 
-/* Of what was read; the model is borrowed during the call. */
+/* From data already read; the model is borrowed during the call. */
 pl_status pl_report_model(pl_page **out, const pl_runs_model *model,
                           const char *title) PL_MUST_CHECK;
 
-/* Reads the runs first.  What cannot be read is left out, and the page says so.
- */
+/* Reads the runs first.  Unreadable ones are left out and listed on the
+ * page. */
 pl_status pl_report_make(pl_page **out, const pl_records *records,
                          const char *title) PL_MUST_CHECK;
 
-/* The same for runs that a reader picked, not a sweep: their curves come first,
- * and no figure goes by a flag, for they differ in many. */
+/* The same for runs that a reader selected, not a sweep: their curves come
+ * first, and there are no figures by flag, since they differ in many. */
 pl_status pl_report_overlay(pl_page **out, const pl_records *records,
                             const char *title) PL_MUST_CHECK;
 

@@ -1,6 +1,6 @@
 /* report_figures.c - chooses the figures of one part by what its runs varied,
- * in the order of what a reader asks first, at most so many. A figure is a row
- * of a table below. */
+ * in the order in which a reader needs them, up to a limit. Each figure is a
+ * row of a table below. */
 #include "base/mem.h"
 #include "observe/compare/compare.h"
 #include "observe/model/metric.h"
@@ -14,10 +14,10 @@
 #define TITLE_BYTES 256
 #define LABEL_BYTES 128
 #define LOG_FROM    20  /* times the smallest: the axis is logarithmic */
-#define POINTS_MOST 300 /* of a line for gnuplot */
+#define POINTS_MOST 300 /* per line for gnuplot */
 #define LINES_MOST  40
 #define BARS_MOST   60
-#define AXES_MOST   3 /* flags that get figures of their own */
+#define AXES_MOST   3 /* flags that get separate figures */
 
 typedef struct chooser {
     pl_report *report;
@@ -25,7 +25,7 @@ typedef struct chooser {
     size_t number; /* of the part */
     const char *prefix;
     size_t most, count;
-    const char *axes[AXES_MOST]; /* with numbers */
+    const char *axes[AXES_MOST]; /* numeric flags */
     size_t axis_count;
 } chooser;
 
@@ -48,8 +48,8 @@ static bool to_target(const chooser *c)
     return false;
 }
 
-/* The one measure of quality that says most about these runs; a loss that all
- * stopped at says nothing. */
+/* The most informative measure of quality of these runs; a loss at which all
+ * stopped is not. */
 static const char *quality(const chooser *c)
 {
     static const char *const keys[] = { "test_accuracy", "test_auc",
@@ -70,9 +70,10 @@ static bool over_network(const chooser *c)
     return false;
 }
 
-/* --- taking a figure -------------------------------------------------- */
+/* --- adding a figure -------------------------------------------------- */
 
-/* One without points is not shown; the page sees whether one has failed. */
+/* Figures without points are not shown; the page checks whether one has
+ * failed. */
 static void take(chooser *c, pl_figure *figure)
 {
     c->count += !pl_figure_is_empty(figure);
@@ -95,7 +96,7 @@ typedef struct by_flag {
     const char *title; /* NULL: the metric's label */
     const char *y;     /* NULL: the metric's label with its unit */
     pl_report_derived derived;
-    const char *flag; /* of which alone it is a figure; NULL: any */
+    const char *flag; /* the only flag of this figure; NULL: any */
 } by_flag;
 
 static pl_status put_by_flag(chooser *c, const by_flag *row, const char *flag)
@@ -128,8 +129,8 @@ static pl_status put_by_flag(chooser *c, const by_flag *row, const char *flag)
                  }));
     pl_status status =
         pl_report_lines(c->part, flag, row->metric, row->derived, figure);
-    /* Single points without a line between any two do not tell what a flag
-     * does: the runs differ in more than it. */
+    /* Single points without any line do not show the effect of a flag: the runs
+     * differ in more than that flag. */
     if (status == PL_OK)
         status = pl_figure_status(figure);
     if (status != PL_OK || pl_figure_longest(figure) < 2) {
@@ -140,7 +141,7 @@ static pl_status put_by_flag(chooser *c, const by_flag *row, const char *flag)
     return PL_OK;
 }
 
-/* Those behind quality and time are of the first flag alone. */
+/* Figures other than quality and time are for the first flag only. */
 static pl_status put_results(chooser *c, const char *flag, bool first)
 {
     const char *best = quality(c);
@@ -165,7 +166,7 @@ static pl_status put_results(chooser *c, const char *flag, bool first)
     return PL_OK;
 }
 
-/* What more workers bring, where their number was varied. */
+/* Effects of more workers, if their number was varied. */
 static const by_flag scaling[] = {
     { .metric = "examples_per_s",
       .name = "speed-up",
@@ -190,7 +191,7 @@ static pl_status put_scaling(chooser *c)
     return PL_OK;
 }
 
-/* What the tasks used; those of each role where there are servers. */
+/* The resources of the tasks; by role if there are servers. */
 static const by_flag usage[] = {
     { .metric = "total_rss_mb", .name = "memory" },
     { .metric = "cpu_percent", .name = "cpu" },
@@ -222,7 +223,7 @@ static pl_status put_role_usage(chooser *c)
 
 typedef struct curve_row {
     const char *metric, *name, *x;
-    bool alone; /* only in the report of one run, with all of its tasks */
+    bool alone; /* only in the report of a single run, with all of its tasks */
 } curve_row;
 
 static const curve_row curve_rows[] = {
@@ -314,8 +315,8 @@ static pl_status put_curve(chooser *c, const curve_row *row)
     return PL_OK;
 }
 
-/* A test result beside the one that says most; of several runs only the
- * precision is, which yes-or-no models have: most of their examples are of one
+/* A test result besides the most informative one; for several runs only
+ * precision, which binary models have: most of their examples are of one
  * class. */
 static bool is_second(const chooser *c, const char *metric)
 {
@@ -325,7 +326,7 @@ static bool is_second(const chooser *c, const char *metric)
            c->part->records.count > 1;
 }
 
-/* Learning curves stand before those of resources. */
+/* Learning curves come before those of resources. */
 static pl_status put_curves(chooser *c, bool timed)
 {
     for (size_t i = 0; i < sizeof curve_rows / sizeof *curve_rows; i++) {
@@ -341,7 +342,7 @@ static pl_status put_curves(chooser *c, bool timed)
 typedef struct bar_row {
     const char *name, *title, *y;
     pl_figure_kind kind;
-    const char *metrics[5]; /* NULL at the end */
+    const char *metrics[5]; /* NULL-terminated */
 } bar_row;
 
 static const bar_row shares = { "time-shares",
@@ -351,7 +352,7 @@ static const bar_row shares = { "time-shares",
                                 { "computing_share", "input_share",
                                   "sending_share", "waiting_share" } };
 
-/* One bar for each run; repetitions are shown by their first. */
+/* One bar per run; repetitions are represented by the first. */
 static pl_status put_bars(chooser *c, const bar_row *row)
 {
     const pl_records *records = &c->part->records;
@@ -403,7 +404,7 @@ static pl_status put_metric_bars(chooser *c, const char *key, const char *name,
                     &(bar_row) { file, begin, label, PL_FIGURE_BARS, { key } });
 }
 
-/* The runs beside each other. */
+/* The runs side by side. */
 static pl_status put_runs(chooser *c)
 {
     const char *const keys[] = { quality(c), "seconds", "examples_per_s" };
@@ -413,7 +414,7 @@ static pl_status put_runs(chooser *c)
     return PL_OK;
 }
 
-/* By the first flag; beside each other where only words were varied. */
+/* By the first numeric flag; side by side if there is none. */
 static pl_status put_usage(chooser *c)
 {
     for (size_t i = 0; i < USAGES; i++) {

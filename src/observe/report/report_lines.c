@@ -1,7 +1,7 @@
-/* report_lines.c - puts the runs of a part into the lines of a figure over one
- * flag. Two runs share a line when the flags besides it are the same. A flag
- * that no run with this x has does not count: one worker has no --mode, and so
- * it is the first point of the lines of every mode. */
+/* report_lines.c - groups the runs of a part into the lines of a figure over
+ * one flag. Two runs share a line if the other flags are the same. A flag that
+ * no run with this x has is ignored: one worker has no --mode, so it is the
+ * first point of the lines of every mode. */
 #include "base/mem.h"
 #include "observe/compare/compare.h"
 #include "observe/model/metric.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINES_MOST  40 /* of one figure: more cannot be told apart */
+#define LINES_MOST  40 /* per figure: more are indistinguishable */
 #define LABEL_BYTES 256
 
 typedef struct spot {
@@ -27,7 +27,7 @@ typedef struct lines {
     const pl_metric *metric;
     pl_report_derived derived;
     pl_figure *figure;
-    spot *spots;   /* room for one of each run */
+    spot *spots;   /* room for one per run */
     bool *lacking; /* [runs][axes]: no run with this x has the flag */
     double least, most;
 } lines;
@@ -79,7 +79,7 @@ static bool belongs(const lines *l, size_t run, size_t first)
     return true;
 }
 
-/* The run stands for a line: no run before it does, and no run of that line
+/* Does the run represent a line?  No earlier run does, and no run of that line
  * has more of the flags. */
 static bool begins_line(const lines *l, size_t run)
 {
@@ -102,13 +102,13 @@ static int by_x(const void *a, const void *b)
 static double published(const lines *l, size_t run)
 {
     const pl_record *record = &l->part->records.list[run];
-    /* Of other data or lengths it would only mislead. */
+    /* Other data or lengths would be misleading. */
     return pl_experiment_comparable(record)
                ? pl_experiment_published(record, l->metric->key)
                : (double)NAN;
 }
 
-/* What was measured of the line of run `first`, or published. */
+/* Measured or published values of the line of run `first`. */
 static size_t collect(const lines *l, size_t first, bool foreign)
 {
     const pl_records *records = &l->part->records;
@@ -127,7 +127,7 @@ static size_t collect(const lines *l, size_t first, bool foreign)
     return count;
 }
 
-/* Against the first point of the line. */
+/* Relative to the first point of the line. */
 static void derive(const lines *l, size_t count)
 {
     spot base = l->spots[0];
@@ -170,7 +170,7 @@ static void add_line(lines *l, size_t first, bool foreign)
     }
 }
 
-/* What the tasks would bring if none waited for another. */
+/* The ideal line, if no task waited for another. */
 static void add_ideal(const lines *l)
 {
     if (!(l->most > l->least))

@@ -1,4 +1,4 @@
-/* report_resources.c - the table of what each host used while a run lasted:
+/* report_resources.c - the table of what each host used during a run:
  * processor, memory, network, disk. */
 #include "observe/report/report_priv.h"
 
@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Mean and most of these stand in the table; the mean is that of the tasks'
- * own counters where they have one.  Memory has none: its mean is that of the
- * samples which saw all tasks of the host, left empty where none did. */
+/* Mean and maximum of these are in the table; the mean is that of the tasks'
+ * own counters if they have one.  Memory has none: its mean is over the samples
+ * that include all tasks of the host, and empty if there are none. */
 static const struct column {
     const char *column, *key, *label, *unit;
     double scale;
@@ -51,7 +51,7 @@ static pl_status begin_table(pl_table **out)
     return PL_OK;
 }
 
-/* What the tasks of a host used, each while it lived, added up. */
+/* Resources of a host's tasks, each during its life, added up. */
 typedef struct counted {
     size_t tasks;
     double cpu, sent, received, read, written; /* percent, bytes a second */
@@ -89,7 +89,7 @@ static counted count_host(const pl_summary *summary, const char *host)
     return c;
 }
 
-/* NAN: the samples must do. */
+/* NAN: use the samples. */
 static double counted_mean(const counted *c, const char *column)
 {
     const struct {
@@ -108,7 +108,7 @@ static double counted_mean(const counted *c, const char *column)
     return NAN;
 }
 
-/* The tasks of the host that the sample at `x` saw; 0: not known. */
+/* The number of tasks of the host in the sample at `x`; 0: not known. */
 static double tasks_at(const pl_curve *tasks, size_t *from, double x)
 {
     while (*from < tasks->count && tasks->points[*from].x < x)
@@ -118,7 +118,7 @@ static double tasks_at(const pl_curve *tasks, size_t *from, double x)
                : 0;
 }
 
-/* Samples of a short job may all miss a task that starts late. */
+/* A task that starts late in a short job may be missing in all samples. */
 static pl_curve_stats measure_memory(const pl_curves *curves,
                                      const counted *own)
 {

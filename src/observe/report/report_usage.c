@@ -1,7 +1,7 @@
-/* report_usage.c - what the tasks of each run used, by role and one by one,
- * from their own counters: these hold however short a run was, where samples
- * miss most of it. A share of a core that is too short to be measured is left
- * empty, and said.
+/* report_usage.c - what the tasks of each run used, by role and individually,
+ * by their own counters: these are correct even for short runs, which samples
+ * mostly miss. Shares of a core that are too short to measure are left empty,
+ * with a note.
  */
 #include "observe/report/report_priv.h"
 
@@ -10,7 +10,7 @@
 
 #define NAME_BYTES 64
 
-/* Sums over tasks; NAN: not known of any. */
+/* Sums over tasks; NAN: unknown for all. */
 typedef struct sums {
     size_t tasks;
     double cpu, user, system, peak, sent, received, messages_sent,
@@ -68,7 +68,7 @@ static void add_task(sums *s, const pl_task_usage *usage)
         s->alive = usage->alive_seconds;
 }
 
-/* Versions that did not count tell nothing. */
+/* Versions without counters report nothing. */
 static bool is_told(const sums *s)
 {
     return s->tasks > 0 && !isnan(s->user);
@@ -138,8 +138,8 @@ static void put_tasks(pl_table *table, const pl_record *record)
                  &summary->evaluator.usage);
 }
 
-/* A row for each role that there is, and one for all where there are several;
- * true: something is too short to be measured. */
+/* One row per role, and one for all if there are several; true: something was
+ * too short to measure. */
 static bool put_roles(pl_table *table, const pl_record *record)
 {
     const pl_summary *summary = &record->summary;

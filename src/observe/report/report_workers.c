@@ -1,5 +1,5 @@
-/* report_workers.c - what each worker did: for each sweep its time and its
- * steps as bars, and a table of steps, time, accuracy, bytes, and where its
+/* report_workers.c - the workers of each run: for each sweep their time and
+ * steps as bars, and a table of steps, time, accuracy, bytes, and where the
  * time went. */
 #include "observe/compare/compare.h"
 #include "observe/report/report_priv.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BARS_RUNS    24 /* of one figure, at most */
+#define BARS_RUNS    24 /* per figure */
 #define OPEN_MOST    8  /* runs whose bars are not folded */
 #define BARS_WORKERS 8
 #define TEXT_BYTES   256
@@ -34,7 +34,7 @@ static const pl_table_column columns[] = {
 
 #define COLUMNS (sizeof columns / sizeof *columns)
 
-/* A number of a row by its name there; NAN where a lost worker left none. */
+/* A number of a row by name; NAN if a lost worker has none. */
 static double number_of(const pl_worker_report *row, const char *key)
 {
     return pl_fields_number(&pl_worker_report_fields, row, key);
@@ -100,7 +100,7 @@ static pl_status put_table(pl_report *report)
 
 /* --- bars --------------------------------------------------------------- */
 
-/* A run whose workers are worth telling apart. */
+/* Is the run worth separate bars for its workers? */
 static bool is_drawn(const pl_model_part *part, size_t run)
 {
     size_t workers = part->records.list[run].summary.worker_count;
@@ -183,8 +183,8 @@ static pl_status put_bars(pl_report *report, size_t number, const char *key,
     return PL_OK;
 }
 
-/* When each worker finished, and its steps; folded where there are several
- * sweeps, or many runs. */
+/* When each worker finished, and its steps; folded if there are several sweeps,
+ * or many runs. */
 static pl_status put_figures(pl_report *report)
 {
     size_t parts = report->model.part_count, workers, drawn = 0;

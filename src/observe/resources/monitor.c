@@ -1,14 +1,14 @@
 /* monitor.c - the thread that samples host and job and appends a row to
  * resources/<host>.csv, on the one task per host that holds the lock.
  *
- * The first samples are FIRST_NS, twice that, four times that ... apart, until
- * the interval is that of the options, so that a short job has some, too; but
- * they come no sooner than keeps their cost below 1 %.
+ * The intervals of the first samples are FIRST_NS, twice that, four times that
+ * ... up to that of the options, so that short jobs have samples, too; but
+ * never so short that their cost exceeds 1 %.
  *
- * A row in whose time no task of the host got anything done, or at whose end
- * its workers had left, is held back: when the job goes on, it belongs to a
- * pause and is written; when nothing follows, it is the idle tail and is
- * dropped, unless there is nothing else. */
+ * A row is held back if no task of the host made progress in its interval, or
+ * if the workers had left at its end.  If the job continues, the row belongs to
+ * a pause and is written; otherwise it is the idle tail and is dropped, unless
+ * there is no other row. */
 #include "observe/resources/monitor.h"
 
 #include "base/assert.h"
@@ -32,33 +32,33 @@
 
 #define TABLE_MOST   ((size_t)1 << 28) /* bytes of one file */
 #define HEADER_MOST  ((size_t)1 << 20)
-#define FILES        100               /* of one host in a run */
+#define FILES        100               /* per host in a run */
 #define FIRST_NS     INT64_C(10000000) /* to the first sample */
 #define LAST_NS      INT64_C(5000000)  /* too soon for another sample */
-#define SHARE        100               /* time to the cost of a sample */
-#define MEMORY_SHARE 0.02              /* a change that is recorded */
-#define HELD_MOST    ((size_t)1 << 16) /* bytes of rows that are held back */
-/* A silent task counts as gone after so many samples, and so many seconds. */
+#define SHARE        100  /* least interval, in costs of a sample */
+#define MEMORY_SHARE 0.02 /* minimum change that is recorded */
+#define HELD_MOST    ((size_t)1 << 16) /* bytes of held rows */
+/* A silent task counts as gone after this many samples and seconds. */
 #define LASTS   5
 #define LASTS_S 5
 
 struct pl_monitor {
     pl_monitor_opts opts;
     int sent, received, step, tests, memory, processor; /* tags */
-    double memory_mb; /* that was recorded last */
-    int64_t own_ns;   /* processor time of this process, as of own_s */
-    double own_s;     /* 0: no sample yet */
+    double memory_mb;                                   /* last recorded */
+    int64_t own_ns; /* processor time of this process at own_s */
+    double own_s;   /* 0: no sample yet */
     char host[256];
     char *folder;
     pl_tasks *tasks;
-    pl_usage *usage; /* of who speaks for the host */
+    pl_usage *usage; /* on the task that samples for the host */
     int file;        /* -1: not open */
-    bool broken;     /* was said */
+    bool broken;     /* failure was reported */
     int64_t sampled_ns;
-    uint64_t progress; /* as of the sample before */
-    bool began;        /* there was some */
+    uint64_t progress; /* at the previous sample */
+    bool began;        /* progress was made */
     bool workers;      /* this host has, or had, some */
-    pl_buffer held;    /* rows since then */
+    pl_buffer held;    /* held rows */
     pl_thread *thread;
     pl_mutex lock;
     pl_cond wake;
@@ -94,7 +94,7 @@ static pl_status write_text(pl_monitor *monitor, const char *text)
     return PL_OK;
 }
 
-/* True for a file that begins with our header. */
+/* Does the file begin with our header? */
 static bool fits(const char *path, const char *header)
 {
     pl_map map;
@@ -106,8 +106,8 @@ static bool fits(const char *path, const char *header)
     return same;
 }
 
-/* Continue the file of this host, where there is one with these columns
- * (the run is resumed, or its first writer is gone); else begin one. */
+/* Continue the file of this host if it exists with these columns (the run was
+ * resumed, or the task that wrote it has left); otherwise create one. */
 static pl_status open_file(pl_monitor *monitor)
 {
     const char *header = pl_usage_header(monitor->usage);
@@ -143,7 +143,7 @@ static pl_status write_held(pl_monitor *monitor)
     return status;
 }
 
-/* Hold the row back, or write it behind those that were held back. */
+/* Hold the row back, or write it after the held rows. */
 static pl_status put_row(pl_monitor *monitor, const char *row, bool moved)
 {
     monitor->began = monitor->began || moved;
@@ -153,8 +153,8 @@ static pl_status put_row(pl_monitor *monitor, const char *row, bool moved)
                                                     : PL_OK;
 }
 
-/* Since the sample before, something got done on this host, and it was not the
- * last that its workers did. */
+/* Was progress made on this host since the previous sample, and are its
+ * workers, if it had any, still present? */
 static bool has_moved(pl_monitor *monitor, const pl_tasks_view *view)
 {
     bool moved = view->progress != monitor->progress;
@@ -169,7 +169,7 @@ static bool has_moved(pl_monitor *monitor, const pl_tasks_view *view)
 static pl_status sample_host(pl_monitor *monitor, double time)
 {
     pl_tasks_view view;
-    if (monitor->usage == NULL) { /* the first time: nothing to compare with */
+    if (monitor->usage == NULL) { /* the first time: no previous sample */
         PL_TRY(
             pl_usage_new(&monitor->usage, &(pl_usage_opts) { .roles = true }));
         PL_TRY(open_file(monitor));
@@ -201,7 +201,7 @@ static void record(pl_monitor *monitor, int tag, double value)
                       (int64_t)pl_metrics_get(metrics, monitor->step), value);
 }
 
-/* When its memory has changed: rarely, once the task trains. */
+/* Record memory if it has changed: rarely, once the task trains. */
 static void record_memory(pl_monitor *monitor, const pl_process *own)
 {
     double mb = (double)own->rss_kb / 1024;
@@ -211,7 +211,7 @@ static void record_memory(pl_monitor *monitor, const pl_process *own)
     record(monitor, monitor->memory, mb);
 }
 
-/* Since the point before, unless that is too short. */
+/* Since the last point, unless the interval is too short. */
 static void record_processor(pl_monitor *monitor)
 {
     int64_t used = pl_clock_processor_ns();

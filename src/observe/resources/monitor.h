@@ -1,12 +1,12 @@
 /* monitor.h - writes resources/<host>.csv while a task works.
  *
- * Every task of a job has one; of those on a host, the first writes the file
- * and the others tell it what they use (observe/resources/tasks.h).  The file
- * covers the time in which the job runs, pauses included: what is sampled after
- * the last step is left out.  A file that cannot be written is said once, as a
+ * Every task of a job has a monitor; on each host one task writes the file and
+ * the others report their usage to it (observe/resources/tasks.h).  The file
+ * covers the time in which the job runs, including pauses: samples after the
+ * last step are left out.  A file that cannot be written is reported once, as a
  * warning.
  *
- * Threads: its own; start and stop from one. */
+ * Threads: runs its own; start and stop from one thread. */
 #ifndef PL_OBSERVE_RESOURCES_MONITOR_H
 #define PL_OBSERVE_RESOURCES_MONITOR_H
 
@@ -16,12 +16,12 @@
 typedef struct pl_monitor pl_monitor;
 
 typedef struct pl_monitor_opts {
-    const char *folder; /* required: the resources folder; made */
-    int place;          /* of this task among those of its host */
+    const char *folder; /* required: the resources folder; created if missing */
+    int place;          /* of this task among those on its host */
     pl_tasks_role role;
-    double every_s;      /* > 0; the first samples come sooner */
+    double every_s;      /* > 0; the first intervals are shorter */
     pl_metrics *metrics; /* required: bytes_sent and bytes_received; step and
-                            tests tell whether the job runs */
+                            tests show whether the job runs */
 } pl_monitor_opts;
 
 pl_status pl_monitor_start(pl_monitor **out,

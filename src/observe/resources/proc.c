@@ -1,5 +1,5 @@
-/* proc.c - reads counters of host and processes from /proc. What is missing or
- * not readable stays 0. */
+/* proc.c - reads counters of host and processes from /proc. Missing or
+ * unreadable values stay 0. */
 #include "observe/resources/proc.h"
 
 #include "base/mem.h"
@@ -13,13 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILE_BYTES   ((size_t)256 << 10) /* a file of /proc: the most */
+#define FILE_BYTES   ((size_t)256 << 10) /* maximum size of a file in /proc */
 #define SMALL_BYTES  4096
 #define PATH_BYTES   256
 #define SECTOR_BYTES 512
-#define TREE_MOST    4096 /* processes looked through for children */
+#define TREE_MOST    4096 /* processes searched for children */
 
-/* The file as text; empty when it cannot be read. */
+/* Read the file as text; empty if it cannot be read. */
 static void read_text(const char *root, const char *name, char *text,
                       size_t room)
 {
@@ -41,14 +41,14 @@ static void read_text(const char *root, const char *name, char *text,
     text[used] = '\0';
 }
 
-/* The line behind this one; NULL at the end. */
+/* The next line; NULL at the end. */
 static const char *next_line(const char *line)
 {
     const char *end = strchr(line, '\n');
     return end != NULL && end[1] != '\0' ? end + 1 : NULL;
 }
 
-/* The number behind "name" at the start of a line; 0 without one. */
+/* The number after "name" at the start of a line; 0 if missing. */
 static uint64_t number_of(const char *text, const char *name)
 {
     size_t length = strlen(name);
@@ -70,7 +70,7 @@ static bool parse_core(const char *line, pl_core *core)
         if (end == at)
             return i >= 4;
         core->all += t[i];
-        if (i != 3 && i != 4) /* idle, and waiting for a disk */
+        if (i != 3 && i != 4) /* idle and iowait */
             core->busy += t[i];
     }
     return true;
@@ -141,8 +141,8 @@ static void read_nets(pl_host_stats *host, const char *text)
             host->net_count++;
 }
 
-/* Whole disks, not their parts, and not what lies on other disks: sda, vda,
- * xvda, nvme0n1, mmcblk0. */
+/* Whole disks, not partitions or devices on top of disks: sda, vda, xvda,
+ * nvme0n1, mmcblk0. */
 static bool is_disk(const char *name)
 {
     size_t length = strlen(name);
@@ -207,8 +207,8 @@ void pl_host_stats_read(pl_host_stats *host, const char *root)
         host->memory_total_kb - (int64_t)number_of(text, "MemAvailable:");
 }
 
-/* "pid (name) state parent ... utime stime": the name may hold anything, so
- * numbers are counted from its last bracket. */
+/* "pid (name) state parent ... utime stime": the name may contain anything, so
+ * fields are counted from its last bracket. */
 static bool parse_stat(pl_process *process, const char *text)
 {
     const char *at = strrchr(text, ')');
@@ -232,7 +232,7 @@ static uint64_t switches_of(const char *status)
            number_of(status, "nonvoluntary_ctxt_switches:");
 }
 
-/* Of all threads: each has its own count. */
+/* Sum over all threads, which are counted separately. */
 static uint64_t read_switches(const char *root, pid_t pid)
 {
     char path[PATH_BYTES], text[SMALL_BYTES];
@@ -306,7 +306,7 @@ int pl_process_tree(const char *root, pid_t pid, pid_t *out, int room)
     for (int i = 0; i < there; i++)
         if (all[i].pid == pid)
             out[count++] = pid;
-    /* Children of those found so far, until there are no more. */
+    /* Children of the processes found so far, until there are no more. */
     for (int parent = 0; parent < count; parent++)
         for (int i = 0; i < there && count < room; i++)
             if (all[i].parent == out[parent])

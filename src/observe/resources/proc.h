@@ -1,8 +1,8 @@
-/* proc.h - what the kernel tells of the host and of a process.
+/* proc.h - the kernel's counters of the host and of a process.
  *
- * Reads Linux's /proc; counters count up since the start of the host or the
- * process, so who wants rates takes two.  What is not there, or is not for
- * us to see, stays 0: nothing here fails for it.
+ * Reads Linux's /proc; counters increase from the start of the host or the
+ * process, so a rate needs two samples.  Values that are missing or not
+ * permitted stay 0, without an error.
  *
  * Threads: any, each with its own pl_host_stats. */
 #ifndef PL_OBSERVE_RESOURCES_PROC_H
@@ -14,9 +14,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define PL_PROC "/proc" /* the root that all calls take; tests have another */
+#define PL_PROC "/proc" /* default root for all calls; tests use another */
 
-#define PL_HOST_NETS 16 /* interfaces that are looked at */
+#define PL_HOST_NETS 16 /* maximum interfaces that are read */
 
 typedef struct pl_core {
     uint64_t busy, all; /* ticks of the kernel */
@@ -37,10 +37,10 @@ typedef struct pl_host_stats {
     uint64_t disk_read_bytes, disk_written_bytes;
     int net_count;
     pl_interface nets[PL_HOST_NETS];
-    char *text; /* room to read into */
+    char *text; /* read buffer */
 } pl_host_stats;
 
-/* Room for the cores there are, all zero. */
+/* Room for all cores, all zero. */
 pl_status pl_host_stats_init(pl_host_stats *host,
                              const char *root) PL_MUST_CHECK;
 void pl_host_stats_close(pl_host_stats *host); /* a zeroed one is fine */
@@ -51,18 +51,18 @@ typedef struct pl_process {
     uint64_t ticks; /* of the kernel: user and system time, all threads */
     uint64_t began; /* ticks after boot; 0: not known */
     int64_t rss_kb, peak_kb;
-    uint64_t switches; /* of context, all threads that still live */
+    uint64_t switches; /* of context, all live threads */
     uint64_t read_bytes, written_bytes;
 } pl_process;
 
-/* False when there is no such process. */
+/* False if there is no such process. */
 bool pl_process_read(pl_process *process, const char *root, pid_t pid);
 
-/* The process `pid` and those it started, and those they did; returns how
- * many there are, at most `room`. */
+/* The process `pid` and all its descendants; returns their number, at most
+ * `room`. */
 int pl_process_tree(const char *root, pid_t pid, pid_t *out, int room);
 
-/* Ticks of the kernel in a second. */
+/* Kernel ticks per second. */
 double pl_proc_ticks_per_s(void);
 
 #endif

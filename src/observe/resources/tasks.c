@@ -14,14 +14,14 @@
 #include <unistd.h>
 
 /* A place: magic u32, process u32, time in milliseconds u64, bytes sent and
- * received by it u64 each, and by those that had the place before u64 each,
+ * received by it u64 each, and by earlier owners of the place u64 each,
  * progress u64, role u32, 0 u32; little-endian.  A process of 0 has left. */
 #define MAGIC       0x324b5354u /* "TSK2" */
 #define PLACE_BYTES 64
 
 typedef struct place {
     pid_t pid;
-    double time; /* s */
+    double time; /* in seconds */
     uint64_t sent, received;
     uint64_t earlier_sent, earlier_received;
     uint64_t progress;
@@ -53,7 +53,7 @@ static void pack(const place *from, uint8_t *to)
     pl_put_u32(to + 60, 0);
 }
 
-/* False where no task ever was. */
+/* False if no task ever used the place. */
 static bool unpack(const uint8_t *from, place *to)
 {
     uint32_t role = pl_get_u32(from + 56);
@@ -77,7 +77,7 @@ static off_t place_offset(const pl_tasks *tasks)
     return (off_t)tasks->opts.place * PLACE_BYTES;
 }
 
-/* What one that was here before has counted stays counted. */
+/* Add the counts of the place's earlier owner. */
 static void inherit(pl_tasks *tasks)
 {
     uint8_t bytes[PLACE_BYTES];
@@ -118,7 +118,7 @@ out:
     return status;
 }
 
-/* Nobody else is there any more. */
+/* Have all other tasks left? */
 static bool alone(pl_tasks *tasks)
 {
     pl_tasks_view view;
@@ -169,7 +169,8 @@ void pl_tasks_progress(pl_tasks *tasks, uint64_t progress)
 
 bool pl_tasks_speaks(pl_tasks *tasks)
 {
-    /* Some network file systems have no locks: better two than none. */
+    /* Some network file systems have no locks: two samplers are better than
+     * none. */
     if (!tasks->speaks)
         tasks->speaks =
             flock(tasks->file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;

@@ -1,4 +1,4 @@
-/* usage.c - turns two readings of the kernel's counters into rates, for the
+/* usage.c - converts two readings of the kernel's counters to rates, for the
  * host and for the processes of the job, and formats a row of the CSV file. */
 #include "observe/resources/usage.h"
 
@@ -12,15 +12,15 @@
 
 #define FIELD_BYTES 64 /* of a name or a number, with its comma */
 #define PROCESSES   1024
-/* Columns beside those of cores and interfaces. */
+/* Columns besides those of cores and interfaces. */
 #define COLUMNS 20
 /* ... and those of one role. */
 #define ROLE_COLUMNS 5
 
-/* A process as it was at the sample before. */
+/* A process at the previous sample. */
 typedef struct known {
     pl_process last;
-    bool seen; /* in this sample, too */
+    bool seen; /* also in this sample */
 } known;
 
 struct pl_usage {
@@ -35,7 +35,7 @@ struct pl_usage {
     double *cores;
     known *processes; /* [PROCESSES], known_count in use */
     int known_count;
-    double sent_bytes, received_bytes; /* as of the sample before */
+    double sent_bytes, received_bytes; /* at the previous sample */
     double role_sent_bytes[PL_TASKS_ROLES];
     double role_received_bytes[PL_TASKS_ROLES];
     double peak_mb;
@@ -176,9 +176,9 @@ static void view_host(pl_usage *usage, double seconds)
     view->net_count = usage->net_count;
 }
 
-/* Where the process is kept.  One that began since the sample before has done
- * all that it did in this time; one that was only not known until now, an
- * unknown part of it, which is left out. */
+/* The entry of the process.  A process that began since the previous sample
+ * used all of its counters in this interval; for one merely unknown until now
+ * the share is unknown and left out. */
 static known *find_process(pl_usage *usage, const pl_process *now)
 {
     for (int i = 0; i < usage->known_count; i++)
@@ -311,7 +311,7 @@ static void put_number(text *t, double value, int digits)
     t->left -= (size_t)wrote;
 }
 
-/* A line ends where its last comma is. */
+/* A line ends at its last comma. */
 static const char *end_line(const pl_usage *usage, text *t)
 {
     t->at[-1] = '\n';

@@ -1,11 +1,10 @@
-/* usage.h - what the host and a job's processes on it use, from moment to
- * moment.
+/* usage.h - resources used by the host and a job's processes on it.
  *
- * Each sample gives rates since the one before, and makes one line of the CSV
- * file that docs/formats/run.md describes.  Numbers that are not known are
- * NAN, and empty in the file.
+ * Each sample gives rates since the previous one, and makes one line of the CSV
+ * file that docs/formats/run.md describes.  Unknown numbers are NAN, and empty
+ * in the file.
  *
- * Threads: one. */
+ * Threads: one thread. */
 #ifndef PL_OBSERVE_RESOURCES_USAGE_H
 #define PL_OBSERVE_RESOURCES_USAGE_H
 
@@ -23,13 +22,13 @@ typedef struct pl_usage_opts {
 pl_status pl_usage_new(pl_usage **out, const pl_usage_opts *opts) PL_MUST_CHECK;
 void pl_usage_free(pl_usage *usage); /* NULL is fine */
 
-/* The job's part: its processes, and what went over its own connections so
- * far, in all. */
+/* The job's part: its processes, and the total bytes of its own connections so
+ * far. */
 typedef struct pl_usage_job {
     const pid_t *pids;
     int count;
     double sent_bytes, received_bytes; /* NAN: not known */
-    const pl_tasks_role *roles;        /* of each; NULL: they have none */
+    const pl_tasks_role *roles;        /* of each; NULL: without roles */
     double role_sent_bytes[PL_TASKS_ROLES];
     double role_received_bytes[PL_TASKS_ROLES];
 } pl_usage_job;
@@ -47,7 +46,7 @@ typedef struct pl_usage_role {
     double sent_bytes, received_bytes;
 } pl_usage_role;
 
-/* Shares in percent, rates a second. */
+/* Shares in percent, rates per second. */
 typedef struct pl_usage_view {
     double time; /* seconds since 1970 */
     double cpu;
@@ -64,7 +63,7 @@ typedef struct pl_usage_view {
     double job_read_bytes, job_written_bytes;
     double job_sent_bytes, job_received_bytes;
     pl_usage_role roles[PL_TASKS_ROLES];
-    const pl_net_rates *nets; /* those there were at the start */
+    const pl_net_rates *nets; /* interfaces present at the start */
     int net_count;
 } pl_usage_view;
 
@@ -72,8 +71,8 @@ typedef struct pl_usage_view {
 const pl_usage_view *pl_usage_sample(pl_usage *usage, double time,
                                      const pl_usage_job *job);
 
-/* The first line of the file, and that of the last sample, with their ends;
- * both stay until the next call of either. */
+/* The header line of the file, and the line of the last sample, with line ends;
+ * both are valid until the next call of either. */
 const char *pl_usage_header(pl_usage *usage);
 const char *pl_usage_line(pl_usage *usage);
 

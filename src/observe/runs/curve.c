@@ -1,5 +1,5 @@
-/* curve.c - holds values over steps or time, and thins them out so that no
- * visible peak is lost. */
+/* curve.c - holds values over steps or time, and thins them without losing
+ * visible peaks. */
 #include "observe/runs/curve.h"
 
 #include "base/mem.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#define CURVES_MOST 4096 /* of one file: more are not ours */
+#define CURVES_MOST 4096 /* per file: more indicate a foreign file */
 
 void pl_curves_close(pl_curves *curves)
 {
@@ -72,7 +72,7 @@ void pl_curves_cut(pl_curves *curves, double x)
     }
 }
 
-/* Of from .. to-1, the first that is lowest and the last that is highest. */
+/* Among from .. to-1, the first lowest and the last highest point. */
 static void find_ends(const pl_point *points, size_t from, size_t to,
                       size_t *lowest, size_t *highest)
 {
@@ -85,8 +85,8 @@ static void find_ends(const pl_point *points, size_t from, size_t to,
     }
 }
 
-/* Room for one point only: the end that is farther from where the curve
- * starts. */
+/* With room for one point only: the extreme farther from the start of the
+ * curve. */
 static size_t farther(const pl_point *points, size_t lowest, size_t highest)
 {
     return fabs(points[highest].y - points[0].y) >=
@@ -107,8 +107,7 @@ void pl_curve_thin(pl_curve *curve, size_t most)
         find_ends(points, from, 1 + inner * (b + 1) / buckets, &low, &high);
         if (most < 4)
             low = high = farther(points, low, high);
-        /* What is kept lies before what is still to be read; of the two, the
-         * second may stand where the first is written. */
+        /* Writes stay behind reads, once both points are read. */
         pl_point first = points[low < high ? low : high];
         pl_point second = points[low < high ? high : low];
         points[kept++] = first;
@@ -122,7 +121,7 @@ void pl_curve_thin(pl_curve *curve, size_t most)
     curve->room = smaller != NULL ? kept : curve->room;
 }
 
-/* The first point, before which none is known, weighs as the second. */
+/* The first point has no predecessor and is weighted like the second. */
 static double weight_of(const pl_curve *curve, size_t i)
 {
     size_t last = i > 0 ? i : 1;

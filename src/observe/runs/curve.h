@@ -15,7 +15,7 @@ typedef struct pl_point {
 
 typedef struct pl_curve {
     char *name;
-    pl_point *points; /* in the order of x, unless the file is in another */
+    pl_point *points; /* sorted by x unless the file is not */
     size_t count, room;
 } pl_curve;
 
@@ -26,24 +26,23 @@ typedef struct pl_curves {
 
 void pl_curves_close(pl_curves *curves); /* a zeroed one is fine */
 
-/* The curve of this name; NULL: none. */
+/* The curve with this name; NULL: none. */
 const pl_curve *pl_curves_find(const pl_curves *curves, const char *name);
 
-/* Append a point to the curve of this name, which is made when missing.
- * PL_FORMAT when the name holds a NUL, or there are too many curves. */
+/* Append a point to the curve with this name, which is created if missing.
+ * PL_FORMAT if the name contains a NUL, or there are too many curves. */
 pl_status pl_curves_add(pl_curves *curves, const char *name, size_t name_bytes,
                         pl_point point) PL_MUST_CHECK;
 
 /* Drop all points beyond x. */
 void pl_curves_cut(pl_curves *curves, double x);
 
-/* Keep at most `most` (>= 3) of the points, such that no peak is lost: the
- * first and the last, and of equal shares of the others the lowest and the
- * highest each. */
+/* Keep at most `most` (>= 3) of the points without losing peaks: the first, the
+ * last, and the lowest and highest of each equal share of the others. */
 void pl_curve_thin(pl_curve *curve, size_t most);
 
-/* The mean is that over x: a point counts as much as the way to it from the
- * one before. */
+/* The mean is over x: a point is weighted by its distance from the previous
+ * one. */
 typedef struct pl_curve_stats {
     double mean, most;
 } pl_curve_stats;

@@ -1,5 +1,5 @@
 /* events_read.c - reads the scalars of TensorBoard event files into curves; a
- * torn last record ends the file, it does not fail it. */
+ * torn last record ends the file without an error. */
 #include "observe/runs/curve_read.h"
 
 #include "base/bytes.h"
@@ -27,7 +27,7 @@ enum {
 typedef struct event {
     double time; /* seconds since 1970; 0: not known */
     int64_t step;
-    bool start;            /* the run went on from `step` */
+    bool start;            /* the run continued from `step` */
     pl_proto_span summary; /* empty: none */
 } event;
 
@@ -139,7 +139,8 @@ pl_status pl_events_read(pl_curves *curves, const uint8_t *data, size_t bytes,
     return PL_OK;
 }
 
-/* By the checksum of a length, which other bytes have once in 4e9 places. */
+/* Found by the checksum of a length, which other bytes match once in 4e9
+ * positions. */
 size_t pl_events_first(const uint8_t *data, size_t bytes)
 {
     for (size_t at = 0; bytes - at >= PL_TFRECORD_HEAD; at++)

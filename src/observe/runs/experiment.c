@@ -1,6 +1,6 @@
-/* experiment.c - finds the sweep of each run by the folder it lies in, and
- * looks up what sweep.json says about it. A sweep.json that cannot be read
- * costs what it says, not the runs. */
+/* experiment.c - finds the sweep of each run by its folder, and reads what
+ * sweep.json contains about it. An unreadable sweep.json loses only that, not
+ * the runs. */
 #include "observe/runs/experiment.h"
 
 #include "base/error.h"
@@ -142,7 +142,7 @@ void pl_experiments_close(pl_records *records)
     }
 }
 
-/* --- asking ----------------------------------------------------------- */
+/* --- queries ---------------------------------------------------------- */
 
 size_t pl_experiment_part(const pl_records *records, size_t first,
                           pl_records *part)

@@ -1,5 +1,5 @@
-/* graph_read.c - reads the graph that stands among the first records of an
- * event file: its nodes with their operators, devices, shapes and inputs. */
+/* graph_read.c - reads the graph among the first records of an event file: its
+ * nodes with their operators, devices, shapes and inputs. */
 #include "observe/runs/graph_read.h"
 
 #include "base/bytes.h"
@@ -36,7 +36,7 @@ enum {
     DIM_SIZE = 1,
 };
 
-/* The body of a field that a message holds; empty: it holds none. */
+/* The body of a field of a message; empty: not present. */
 static pl_status find(pl_proto_span in, uint64_t number, pl_proto_span *out)
 {
     *out = (pl_proto_span) { 0 };
@@ -90,7 +90,7 @@ static pl_status put_size(pl_buffer *out, pl_proto_span in, bool first)
     return PL_OK;
 }
 
-/* The attribute that is a list of shapes has that of the result. */
+/* The attribute with a list of shapes has the shape of the result. */
 static pl_status put_shape(pl_buffer *out, pl_proto_span node)
 {
     pl_proto_span shape = { 0 };
@@ -172,7 +172,7 @@ static pl_status read_file(const char *path, pl_buffer *out)
 {
     uint8_t *data;
     struct stat info;
-    /* What is no regular file might keep the reader waiting. */
+    /* Opening a file that is not regular might block. */
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0 || fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {
         if (file >= 0)

@@ -1,7 +1,7 @@
-/* What the spans of a trace add up to: each span's time belongs to the
- * innermost span that holds it, each operator's work counts once a step.  Times
- * are microseconds with three digits, so that sums of nanoseconds stay exact
- * also on the merged clock. */
+/* Adds up the spans of a trace: each span's time belongs to the innermost span
+ * that contains it, each operator's work counts once per step.  Times are
+ * microseconds with three digits, so that sums of nanoseconds stay exact, even
+ * on the merged clock. */
 #include "observe/runs/profile.h"
 
 #include "base/json/fields.h"
@@ -12,12 +12,12 @@
 #include <string.h>
 
 #define ROWS_MOST 4096 /* names of operators */
-/* Sums and differences of two of these do not overflow. */
+/* The sum or difference of two of these does not overflow. */
 #define DROPPED_MOST (INT64_MAX / 2)
 #define TIME_MOST    (INT64_MAX / 4)    /* ns */
-#define BYTES_MOST   (INT64_C(1) << 50) /* of one span */
+#define BYTES_MOST   (INT64_C(1) << 50) /* per span */
 
-/* One name. */
+/* Sums for one name. */
 typedef struct row {
     char *name, *op, *shape; /* op and shape NULL: not an operator */
     double step_flop, step_bytes;
@@ -30,7 +30,7 @@ typedef struct row {
 struct pl_profile {
     row *rows;
     size_t count;
-    size_t last; /* found: its successor is likely next */
+    size_t last; /* last found: its successor is likely next */
     int64_t dropped;
 };
 
@@ -38,7 +38,7 @@ struct pl_profile {
 
 typedef struct trace_operator {
     const char *name, *op, *shape;
-    double flop, bytes; /* of a step */
+    double flop, bytes; /* per step */
 } trace_operator;
 
 static const pl_field operator_rows[] = {
@@ -52,13 +52,13 @@ static const pl_fields operator_fields =
     PL_FIELDS(trace_operator, operator_rows);
 
 typedef struct trace_about {
-    int64_t dropped; /* spans that had no room */
+    int64_t dropped; /* spans that did not fit */
     trace_operator *operators;
     size_t operator_count;
     double gflops, gbytes;                 /* the machine's limits */
     int64_t begin_wall_ns, begin_clock_ns; /* -1: not known */
     bool has_ahead;
-    int64_t ahead_ns; /* of the job's clock before this task's */
+    int64_t ahead_ns; /* how far the job's clock is ahead of this task's */
 } trace_about;
 
 static const pl_field about_rows[] = {
@@ -119,13 +119,13 @@ static const pl_field span_rows[] = {
 };
 static const pl_fields span_fields = PL_FIELDS(trace_span, span_rows);
 
-/* --- what it adds up to ------------------------------------------------ */
+/* --- sums -------------------------------------------------------------- */
 
-/* A span as it is read; what is inside others is taken out of them. */
+/* A span as read; spans inside it are subtracted. */
 typedef struct span {
     size_t row;
     int64_t lane, step;
-    int64_t bytes; /* that it moved; 0: as its operator does in each step */
+    int64_t bytes; /* moved; 0: what its operator moves in each step */
     double begin, took, self; /* us */
 } span;
 
@@ -199,7 +199,7 @@ static pl_status add_operators(pl_profile *profile, const trace_about *about)
     return PL_OK;
 }
 
-/* False for what is no span: the names of processes and threads. */
+/* False for other events: the names of processes and threads. */
 static bool is_span(const pl_json *event)
 {
     const char *phase;
@@ -222,7 +222,7 @@ static pl_status read_span(pl_profile *profile, const pl_json *event, span *out)
     return find_row(profile, given.name, &out->row);
 }
 
-/* By lane, then by time; what holds others before them. */
+/* By lane, then by time; enclosing spans first. */
 static int compare_spans(const void *a, const void *b)
 {
     const span *x = a, *y = b;
@@ -233,8 +233,8 @@ static int compare_spans(const void *a, const void *b)
     return x->took > y->took ? -1 : x->took < y->took;
 }
 
-/* Take each span's time out of the innermost one that holds it.  `above` has
- * room for the numbers of all: those that are open. */
+/* Subtract each span's time from the innermost span that contains it.  `above`,
+ * the stack of open spans, has room for all. */
 static void take_out(span *spans, size_t count, size_t *above)
 {
     size_t open = 0;
@@ -261,8 +261,8 @@ static int compare_steps(const void *a, const void *b)
     return x->step < y->step ? -1 : x->step > y->step;
 }
 
-/* Add the spans to their rows.  The parts of a batch are computed by several
- * spans: what an operator does in a step it did once in each. */
+/* Add the spans to their rows.  If the parts of a batch have several spans,
+ * they count as one execution of the operator per step. */
 static void add_up(pl_profile *profile, span *spans, size_t count)
 {
     qsort(spans, count, sizeof *spans, compare_steps);
@@ -327,7 +327,7 @@ static int compare_rows(const void *a, const void *b)
     return x->self_us > y->self_us ? -1 : x->self_us < y->self_us;
 }
 
-/* Why an operator is faster than the limit it is set beside. */
+/* Why an operator exceeds the limit it is compared with. */
 static const char *note_of(double share, bool computes)
 {
     if (!(share > 1))
@@ -428,7 +428,7 @@ static bool is_operator(const row *r)
     return r->self_us > 0;
 }
 
-/* Put into a list that is in order, from which the least falls out. */
+/* Insert into a sorted list, dropping the smallest. */
 static size_t insert(pl_profile_share *list, size_t count, size_t most,
                      pl_profile_share one)
 {
@@ -459,9 +459,8 @@ size_t pl_profile_longest(const pl_profile *profile, pl_profile_share *out,
     return count;
 }
 
-/* When a trace began, in nanoseconds of the clock that all have: that of
- * server 0 where every task but that one knows how far it is ahead, else
- * calendar time. */
+/* When a trace began, in nanoseconds of the common clock: that of server 0 if
+ * every other task knows its offset from it, otherwise calendar time. */
 static pl_status begin_of(const trace_about *about, bool calendar, int64_t *out)
 {
     int64_t begin = calendar ? about->begin_wall_ns : about->begin_clock_ns;
@@ -494,8 +493,8 @@ static pl_status move_events(pl_json *to, const pl_json *events, int64_t pid,
     return PL_OK;
 }
 
-/* Traces that do not know how far the job's clock is ahead; one may: that of
- * the task that has it. */
+/* Traces that do not know their offset from the job's clock; one may not: that
+ * of the task that has the clock. */
 static size_t count_unknown(const trace_file *files, size_t count)
 {
     size_t unknown = 0;

@@ -87,7 +87,7 @@ static pl_status read_record(pl_record *record, const char *path)
     return status;
 }
 
-/* Add the run of a folder, or say why not. */
+/* Add the run in a folder, or list why not. */
 static pl_status add_record(pl_records *records, const char *path)
 {
     PL_TRY(PL_GROW(records->list, records->count, records->room));
@@ -113,12 +113,12 @@ static int by_version(const void *a, const void *b)
     return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Levels of folders above the runs: a sweep's, and one of sweeps. */
+/* Levels of folders above the runs: a sweep's, and that of several sweeps. */
 #define LEVELS 2
 
 static pl_status add_runs(pl_records *records, const char *folder, int levels);
 
-/* A run; or the runs of a sweep, where there is still a level above it. */
+/* Add a run, or the runs of a sweep if another level is allowed. */
 static pl_status add_entry(pl_records *records, const char *path, int levels)
 {
     bool run = false, sweep = false;
@@ -189,7 +189,7 @@ static bool same_folder(const pl_record *a, const pl_record *b)
            memcmp(a->path, b->path, bytes) == 0;
 }
 
-/* Runs of one folder have names of as many parts. */
+/* Runs of one folder have names with the same number of path parts. */
 static void name_alike(pl_records *records, size_t index)
 {
     pl_record *own = &records->list[index];
@@ -202,7 +202,7 @@ static void name_alike(pl_records *records, size_t index)
     }
 }
 
-/* The fewest parts of the paths that tell the runs apart. */
+/* Use the fewest path parts that distinguish the runs. */
 static void name_records(pl_records *records)
 {
     for (size_t i = 0; i < records->count; i++) {
@@ -222,7 +222,7 @@ static void name_records(pl_records *records)
         name_alike(records, i);
 }
 
-/* Runs of sweeps stand before those of none, otherwise in their order, so that
+/* Runs of sweeps come before those without, otherwise in their order, so that
  * the latter are one part of a report. */
 static pl_status put_loose_last(pl_records *records)
 {
@@ -341,7 +341,8 @@ bool pl_records_flag_follows(const pl_records *records, const char *arg)
     return true;
 }
 
-/* Every flag of `a` but those of a repetition has the same value in `b`. */
+/* Does every flag of `a`, except those of a repetition, have the same value in
+ * `b`? */
 static bool covers(const pl_records *records, const pl_record *a,
                    const pl_record *b)
 {

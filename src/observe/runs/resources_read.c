@@ -1,5 +1,5 @@
-/* resources_read.c - reads resources/<host>.csv into curves, by the names in
- * its header. */
+/* resources_read.c - reads resources/<host>.csv into curves named after the
+ * columns. */
 #include "observe/runs/curve_read.h"
 
 #include "base/mem.h"
@@ -15,7 +15,7 @@ typedef struct span {
     const char *at, *end;
 } span;
 
-/* Cut the text up to `mark` off the front; false: there is none. */
+/* Cut off the text before `mark`; false: no mark. */
 static bool cut(span *from, char mark, span *out)
 {
     const char *found = memchr(from->at, mark, (size_t)(from->end - from->at));
@@ -36,7 +36,7 @@ static span next_field(span *line)
     return field;
 }
 
-/* NAN for what is empty or no number. */
+/* NAN if empty or not a number. */
 static double number_of(span field)
 {
     char text[FIELD_BYTES], *end;

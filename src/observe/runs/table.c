@@ -19,7 +19,7 @@ typedef struct column {
     const pl_table_group *group; /* NULL: none */
     int digits;
     bool spread, sign;
-    bool text; /* a cell of it is one */
+    bool text; /* at least one cell is a text */
 } column;
 
 typedef struct cell {
@@ -134,7 +134,7 @@ void pl_table_add_row(pl_table *table)
     table->next = 0;
 }
 
-/* NULL when memory has run out. */
+/* NULL if out of memory. */
 static cell *next_cell(pl_table *table)
 {
     if (table->failed)
@@ -210,7 +210,7 @@ static void number_text(const column *c, double value, char *text, size_t room)
         snprintf(text, room, c->sign ? "%+.*f" : "%.*f", c->digits, value);
 }
 
-/* What a person reads; points to the cell's text or into `room`. */
+/* The displayed text; points to the cell's text or into `room`. */
 static const char *shown(const column *c, const cell *at,
                          char room[NUMBER_BYTES])
 {
@@ -233,7 +233,7 @@ static const char *header(const column *c, char text[LABEL_BYTES])
     return text;
 }
 
-/* Characters of UTF-8 text on a terminal, quoted as it will be. */
+/* Width of UTF-8 text on a terminal, after quoting. */
 static size_t width_of(const char *text)
 {
     pl_buffer quoted = { 0 };
@@ -262,7 +262,7 @@ static size_t column_width(const pl_table *table, size_t col)
     return width;
 }
 
-/* A text on the left, a number on the right. */
+/* Texts are left-aligned, numbers right-aligned. */
 static void put_padded(pl_buffer *out, const char *text, size_t width,
                        bool left, bool last)
 {
@@ -275,7 +275,7 @@ static void put_padded(pl_buffer *out, const char *text, size_t width,
     pl_buffer_text(out, last ? "\n" : "  ");
 }
 
-/* The first column, and those from `first` to before `end`. */
+/* The first column, and columns `first` .. end-1. */
 static void print_columns(const pl_table *table, const size_t *widths,
                           size_t first, size_t end, pl_buffer *out)
 {
@@ -302,7 +302,7 @@ void pl_table_print_within(const pl_table *table, size_t width, pl_buffer *out)
     for (size_t col = 0; col < count; col++)
         widths[col] = column_width(table, col);
     size_t first = 1, end;
-    do { /* a table of one column has one turn, too */
+    do { /* a table of one column also has one turn */
         size_t used = widths[0];
         for (end = first; end < count; end++) {
             used += 2 + widths[end];
@@ -369,8 +369,8 @@ void pl_table_csv(const pl_table *table, pl_buffer *out)
     }
 }
 
-/* Of texts that are all numbers, as the values of a flag may be, the digits
- * stand below each other on the page. */
+/* Texts that are all numbers, such as the values of a flag, are right-aligned
+ * on the page. */
 static bool is_prose(const pl_table *table, size_t col)
 {
     bool any = false;
@@ -383,7 +383,7 @@ static bool is_prose(const pl_table *table, size_t col)
     return is_text(table, col) && !any;
 }
 
-/* 1168177 as 1,168,177, not behind a point. */
+/* 1168177 as 1,168,177, except after a point. */
 static void put_grouped(const char *text, pl_buffer *out)
 {
     for (size_t i = 0; text[i] != '\0';) {
@@ -459,7 +459,7 @@ static pl_status set_number(pl_json *object, const char *key, double value)
                  : pl_json_set_real(object, key, value);
 }
 
-/* A text as what it says. */
+/* Convert a text to the value it represents. */
 static pl_status set_typed(pl_json *object, const char *key, const char *text)
 {
     size_t sign = text[0] == '-';

@@ -1,5 +1,5 @@
-/* traces.c - finds the trace files of a run, and which belong to servers: their
- * names tell. */
+/* traces.c - finds the trace files of a run; their names show which belong to
+ * servers. */
 #include "observe/runs/traces.h"
 
 #include "base/file/file.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define TRACE_BYTES_MOST ((size_t)1 << 30) /* of a file */
+#define TRACE_BYTES_MOST ((size_t)1 << 30) /* per file */
 
 void pl_traces_close(pl_traces *traces)
 {

@@ -1,7 +1,7 @@
-/* traces.h - the trace files of a run, read once: as they are, and added up for
- * the workers and for the servers.
+/* traces.h - the trace files of a run, read once: unchanged, and added up for
+ * workers and for servers.
  *
- * Threads: one. */
+ * Threads: one thread. */
 #ifndef PL_OBSERVE_RUNS_TRACES_H
 #define PL_OBSERVE_RUNS_TRACES_H
 
@@ -20,8 +20,8 @@ typedef struct pl_traces {
 pl_status pl_traces_read(pl_traces *out, const char *run) PL_MUST_CHECK;
 void pl_traces_close(pl_traces *traces);
 
-/* A row an operator, with a column that tells workers from servers; the caller
- * frees it. */
+/* One row per operator, with a column for worker or server; the caller frees
+ * it. */
 pl_status pl_traces_table(const pl_traces *traces, const char *name,
                           const char *title, pl_table **out) PL_MUST_CHECK;
 

@@ -1,18 +1,18 @@
 /* replay_ps.c - one step of synchronous training with parameter servers.
  *
- * Time 0 is the moment when the servers begin to answer with new parameters.
- * Each server holds a contiguous range of the parameter block and sends it to
- * all workers in pieces, the first one first; a layer waits for the pieces that
- * it lies in.  The workers compute, and push the pieces of gradients in the
- * opposite order; the update waits for the last piece at the last server.  A
- * range of few pieces is pushed when all gradients are done.  A link carries
- * its bytes one after another; transfers to different servers share a worker's
- * link, so only the sum of their bytes counts there.
+ * Time 0 is the moment when the servers begin to send new parameters. Each
+ * server holds a contiguous range of the parameter block and sends it to all
+ * workers in pieces, in order; a layer waits for the pieces that contain it.
+ * The workers compute, and push the pieces of gradients in the opposite order;
+ * the update waits for the last piece at the last server.  A range of few
+ * pieces is pushed when all gradients are done.  A link carries its bytes one
+ * after another; transfers to different servers share a worker's link, so only
+ * the sum of their bytes counts there.
  *
- * Workers that are alike do the same at the same time, so that the cost of a
- * replay does not depend on their number.  Where an answer is a single message,
- * a server's answers end one after another, and so the workers begin one after
- * another: the first and the last of them are replayed. */
+ * Identical workers do the same at the same time, so that the cost of a replay
+ * does not depend on their number.  If a reply is a single message, a server's
+ * replies end one after another, and so the workers begin one after another:
+ * the first and the last of them are replayed. */
 #include "observe/steps/steps_priv.h"
 
 #include "base/mem.h"
@@ -20,11 +20,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Reading the next batch overlaps the exchange, which the step before decides
- * about; after so many steps its length no longer changes. */
+/* Reading the next batch overlaps the exchange, depending on the previous step;
+ * after this many steps the duration converges. */
 #define ROUNDS 3
 
-/* A message: a piece of the range that one server holds, with (parts of) these
+/* A message: a piece of the range of one server, with (parts of) these
  * layers. */
 typedef struct segment {
     size_t first, last;
@@ -34,17 +34,17 @@ typedef struct segment {
 
 /* Workers that do the same at the same time. */
 typedef enum group {
-    LAST,  /* to get an answer; or all alike */
+    LAST,  /* to get a reply; or all identical */
     FIRST, /* to get a single message */
-    SLOW,  /* the worker that differs */
+    SLOW,  /* the straggler */
     GROUPS,
 } group;
 
 /* A segment begins to arrive. */
 typedef struct arrival {
     const segment *of;
-    double start, end; /* end: when the sender's link has carried it */
-    double copies;     /* that the server's link carries */
+    double start, end; /* end: when the sender's link has sent it */
+    double copies;     /* sent over the server's link */
 } arrival;
 
 typedef struct rig {
@@ -53,22 +53,22 @@ typedef struct rig {
     size_t segment_count;
     arrival *answers;       /* [segment_count] */
     arrival *pushes;        /* [GROUPS segment_count] */
-    double *free_s;         /* [servers]: when its link is */
+    double *free_s;         /* [servers]: when its link is free */
     double *arrive, *ready; /* [layers] */
     double done[GROUPS];    /* when the last gradient was computed */
-    double copies[GROUPS];  /* of gradients, that a server's link carries */
+    double copies[GROUPS];  /* of gradients, received over a server's link */
     bool windowed;          /* pieces are pushed while others are computed */
 } rig;
 
-/* Bytes of gradients in a message; those of parameters have the limit. */
+/* Gradient bytes per message; messages of parameters have the maximum size. */
 static double piece_bytes(const pl_step_case *c)
 {
     return c->pull > 0 && c->push > 0 ? PL_STEP_PIECE * c->push / c->pull
                                       : PL_STEP_PIECE;
 }
 
-/* Cut the servers' ranges to pieces.  Layer `*layer` has *left bytes that are
- * in none. */
+/* Cut the servers' ranges into pieces.  *left bytes of layer `*layer` are not
+ * yet assigned. */
 static void take_piece(rig *r, int32_t server, double bytes, size_t *layer,
                        double *left)
 {
@@ -129,7 +129,7 @@ static void reset_links(rig *r)
         r->free_s[j] = 0;
 }
 
-/* The answers leave all servers at once. */
+/* All servers send their replies at once. */
 static void answer(rig *r)
 {
     const pl_step_case *c = r->c;
@@ -145,16 +145,16 @@ static void answer(rig *r)
     qsort(r->answers, r->segment_count, sizeof *r->answers, by_start);
 }
 
-/* How much of a server's time for its answers passes before a worker has its
- * own.  Those of a single message are sent neither quite one after another nor
- * quite in turn: the first comes after the mean of both. */
+/* The share of a server's time for its replies until a worker has its own.
+ * Replies of a single message are neither fully sequential nor fully
+ * interleaved: the first arrives after the mean of both. */
 static double answer_share(const rig *r, group who)
 {
     double n = r->c->far;
     return who == FIRST ? (n + 1) / 2 / n : 1;
 }
 
-/* ... and arrive at a worker: when are its layers complete? */
+/* The replies arrive at a worker: when are its layers complete? */
 static void take_answers(rig *r, group who, double link_s)
 {
     const pl_step_case *c = r->c;
@@ -172,7 +172,7 @@ static void take_answers(rig *r, group who, double link_s)
     }
 }
 
-/* The gradients of a worker, or of several alike, leave. */
+/* The gradients of a worker, or of several identical ones, are sent. */
 static size_t push(rig *r, group who, double link_s, arrival *out)
 {
     const pl_step_case *c = r->c;
@@ -188,8 +188,8 @@ static size_t push(rig *r, group who, double link_s, arrival *out)
     return count;
 }
 
-/* ... and arrive at the servers: when is the last one complete?  A server takes
- * them when it has sent its answers. */
+/* The gradients arrive at the servers: when is the last one complete?  A server
+ * receives them after it has sent its replies. */
 static double take_pushes(rig *r, size_t count)
 {
     const pl_step_case *c = r->c;
@@ -207,8 +207,8 @@ static double take_pushes(rig *r, size_t count)
     return last;
 }
 
-/* When a worker starts to compute.  Its batch is read while it waits for the
- * parameters of the first layer, or after all have come. */
+/* When a worker starts to compute.  It reads its batch while it waits for the
+ * parameters of the first layer, or after all have arrived. */
 static double begin(const rig *r, double since)
 {
     double last = since;
@@ -217,7 +217,8 @@ static double begin(const rig *r, double since)
     return last + r->c->input_s;
 }
 
-/* One step; a worker had handed over its last gradient at since[group]. */
+/* One step; the previous gradient of a worker was handed over at
+ * since[group]. */
 static double step(rig *r, const double since[GROUPS])
 {
     const pl_step_case *c = r->c;

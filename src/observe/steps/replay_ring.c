@@ -1,21 +1,21 @@
 /* replay_ring.c - one step of all-reduce by a ring.
  *
- * Gradients are collected to buckets in backward order.  A bucket starts when
+ * Gradients are collected into buckets in backward order.  A bucket starts when
  * the slowest worker has it, takes 2 (N - 1) hops of 1 / N of its bytes over
  * every link at once, and shares the links with the buckets before it; its
- * latency does not keep the links busy.  When all sums are there, every worker
+ * latency does not occupy the links.  When all sums are complete, every worker
  * makes the update and reads its next batch.
  *
- * With local steps the workers make a round of updates by themselves; then one
- * plane after the other goes round, and nothing hides it.  What is returned is
- * the mean step of a round. */
+ * With local steps the workers make a round of updates independently; then the
+ * planes are all-reduced one after another, without overlap.  The result is the
+ * mean step of a round. */
 #include "observe/steps/steps_priv.h"
 
 #include "base/mem.h"
 
 #include <math.h>
 
-/* When the gradients of all workers are done; the time of the last. */
+/* When the gradients of all workers are done; returns the time of the last. */
 static double compute(const pl_step_case *c, const double *zeros, double *ready,
                       double *slow)
 {
@@ -29,7 +29,7 @@ static double compute(const pl_step_case *c, const double *zeros, double *ready,
     return last;
 }
 
-/* When the last sum is there. */
+/* When the last sum is complete. */
 static double sum(const pl_step_case *c, const double *ready)
 {
     double n = c->job.workers, link_s = fmax(c->link_s, c->slow_link_s);
@@ -48,8 +48,8 @@ static double sum(const pl_step_case *c, const double *ready)
     return last;
 }
 
-/* What the exchanges of a round add to each of its steps: a status with the
- * first one, all sums behind the last one. */
+/* The time that the exchanges of a round add to each of its steps: one status
+ * exchange, and all sums. */
 static double round_share(const pl_step_case *c, const double *zeros)
 {
     double sums = c->job.planes * sum(c, zeros);
@@ -66,7 +66,7 @@ pl_status pl_step_ring(const pl_step_case *c, double *step_s)
     if (c->job.local_steps > 1 && c->job.workers > 1) {
         last += round_share(c, times);
     } else if (layers > 0 && c->job.workers > 1) {
-        /* Beside the sums all workers exchange their status. */
+        /* All workers also exchange their status. */
         double exchanged = ready[layers - 1] + 2 * c->latency_s;
         last = fmax(last, fmax(exchanged, sum(c, ready)));
     }

@@ -1,7 +1,7 @@
-/* steps.c - fills in what a job leaves out, chooses the replay of its strategy,
- * bounds jobs whose workers do not wait for each other by what their links and
- * servers carry, and finds the limit of a step by leaving out one cost after
- * the other. */
+/* steps.c - fills in a job's defaults, chooses the replay of its strategy,
+ * bounds jobs whose workers do not wait for each other by the capacity of their
+ * links and servers, and finds the limit of a step by leaving out one cost at a
+ * time. */
 #include "observe/steps/steps_priv.h"
 
 #include <math.h>
@@ -47,7 +47,7 @@ static double seconds_a_byte(double bytes_per_s)
     return bytes_per_s > 0 ? 1 / bytes_per_s : 0;
 }
 
-/* Who shares a host with whom. */
+/* Which tasks share a host. */
 static void place(pl_step_case *c)
 {
     const pl_step_job *job = &c->job;
@@ -68,7 +68,7 @@ static void place(pl_step_case *c)
     }
 }
 
-/* Seconds a byte: of the wire, and of the processor that feeds it. */
+/* Seconds per byte: of the wire, and of the processor that feeds it. */
 static void cost_links(pl_step_case *c, const pl_step_net *net,
                        pl_step_limit without)
 {
@@ -189,8 +189,8 @@ static double busiest_link(const pl_step_case *c)
     return fmax(out + server_out(c), in + server_in(c));
 }
 
-/* Seconds in which one gradient of each worker passes the busiest resource:
- * no order of events can be faster. */
+/* Time in which one gradient of each worker passes the busiest resource: a
+ * lower bound for any order of events. */
 static double busiest_s(const pl_step_case *c)
 {
     const pl_step_job *job = &c->job;
@@ -215,7 +215,7 @@ static double busiest_s(const pl_step_case *c)
     return bound;
 }
 
-/* The cycle of a worker that has links and servers to itself. */
+/* The cycle of a worker with exclusive links and servers. */
 static pl_status cycle(const pl_step_case *c, double near, bool slow,
                        double *step_s)
 {
@@ -234,8 +234,8 @@ static pl_status cycle(const pl_step_case *c, double near, bool slow,
     return PL_OK;
 }
 
-/* Workers that do not wait for each other: each at the pace it has alone, as
- * far as what they share carries it.  In the long run, ssp has the pace of the
+/* Workers that do not wait for each other: each runs at its own pace, up to the
+ * capacity of shared resources.  In the long run, ssp has the pace of the
  * slowest. */
 static pl_status overlap(const pl_step_case *c, double *step_s)
 {
@@ -288,8 +288,9 @@ pl_status pl_step_replay(pl_step_time *out, const pl_step_work *work,
     return replay(out, &c);
 }
 
-/* Links of workers and servers carry the same bytes, so one of them alone may
- * bring nothing: the servers' are named where they save most of the time. */
+/* Links of workers and servers carry the same bytes, so a faster link on one
+ * side alone may gain nothing: the servers' link is named if it saves most of
+ * the time. */
 static pl_step_limit choose_limit(const double gain[PL_STEP_LIMITS])
 {
     pl_step_limit limit = PL_STEP_COMPUTE;

@@ -1,4 +1,4 @@
-/* steps.h - how long a training step takes on a cluster: a model of the step.
+/* steps.h - predicts how long a training step takes on a cluster.
  *
  * The model replays the dependencies of one step: the forward pass waits for
  * parameters layer by layer, gradients leave in backward order while the rest
@@ -13,8 +13,8 @@
  *   ps async   workers share links and servers without waiting for each other
  *   ps ssp     likewise, at the pace of the slowest worker in the long run
  *
- * Placement is launch's: worker i and server i on host i mod hosts.  With
- * `apart` the servers have hosts of their own.  Links are full duplex, one a
+ * Placement is that of launch: worker i and server i on host i mod hosts.  With
+ * `apart` the servers have separate hosts.  Links are full duplex, one per
  * host; tasks on one host exchange data in memory.
  *
  * Times are in seconds, sizes in bytes.
@@ -31,30 +31,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a worker computes and exchanges for one layer. */
+/* The computation and traffic of one layer on a worker. */
 typedef struct pl_step_layer {
     double forward_s, backward_s;
     double push_bytes; /* of the gradient */
-    double pull_bytes; /* of the parameters that come back */
+    double pull_bytes; /* of the parameters sent back */
 } pl_step_layer;
 
-/* One step of a worker, measured where it runs alone. */
+/* One step of a worker, measured without other tasks. */
 typedef struct pl_step_work {
     const pl_step_layer *layers; /* in forward order; borrowed */
     size_t layer_count;
-    bool whole;      /* parameters are needed before the first layer, and no
-                        gradient leaves before the last one is done */
+    bool whole;      /* parameters are needed before the first layer, and
+                        gradients are sent only after the last one is done */
     double input_s;  /* reading the batch */
     double update_s; /* the optimizer over all parameters, once */
     double add_s;    /* adding one whole gradient to another */
 } pl_step_work;
 
 typedef struct pl_step_net {
-    double bytes_per_s;       /* of a host's link, each way; 0: unlimited */
+    double bytes_per_s;       /* of a host's link, in each direction; 0:
+                                 unlimited */
     double local_bytes_per_s; /* between tasks of one host; 0: unlimited */
     double latency_s;         /* one way */
-    double message_s;         /* of a processor, for each message */
-    double byte_s;            /* of a processor, for each byte, at both ends */
+    double message_s;         /* of a processor, per message */
+    double byte_s;            /* of a processor, per byte, at both ends */
 } pl_step_net;
 
 typedef enum pl_step_strategy {
@@ -68,28 +69,28 @@ typedef enum pl_step_strategy {
 typedef struct pl_step_job {
     pl_step_strategy strategy;
     int32_t workers, servers; /* servers: of ps */
-    int32_t hosts;            /* of the workers; default: one each */
-    bool apart;               /* servers have hosts of their own */
-    int32_t cores;            /* of a host; 0: tasks never compete for them */
-    int32_t threads;          /* of a worker; default 1 */
-    int32_t local_steps;      /* allreduce: steps that a worker makes apart
-                                 between two means; default 1, sums of gradients
-                                 in each step */
-    int32_t planes;           /* that become means: parameters, and slots of the
+    int32_t hosts;            /* of the workers; default: one per worker */
+    bool apart;               /* servers have separate hosts */
+    int32_t cores;            /* per host; 0: tasks never compete for them */
+    int32_t threads;          /* per worker; default 1 */
+    int32_t local_steps;      /* allreduce: steps that a worker makes
+                                 independently between two means; default 1,
+                                 sums of gradients in each step */
+    int32_t planes;           /* that are averaged: parameters, and slots of the
                                  optimizer; default 1 */
-    /* One worker differs from the others; 0: it does not. */
-    double slowdown;         /* its computing takes so many times as long */
-    double stall_s;          /* and it stops so long in each step */
+    /* A straggler; 0: none. */
+    double slowdown;         /* factor of its computing time */
+    double stall_s;          /* time that it pauses in each step */
     double slow_bytes_per_s; /* of its link */
 } pl_step_job;
 
-/* What a step takes longest for: without it, it would be shortest. */
+/* The largest cost of a step: without it, the step would be shortest. */
 typedef enum pl_step_limit {
     PL_STEP_COMPUTE,
     PL_STEP_INPUT,
     PL_STEP_UPDATE,      /* by the workers themselves */
     PL_STEP_LINK,        /* of all hosts */
-    PL_STEP_SERVER_LINK, /* of the servers' hosts alone */
+    PL_STEP_SERVER_LINK, /* of the servers' hosts only */
     PL_STEP_SERVER,      /* the servers' processors */
     PL_STEP_LATENCY,
     PL_STEP_STRAGGLER, /* the worker that differs */
@@ -100,14 +101,13 @@ extern const char *const pl_step_limit_names[PL_STEP_LIMITS + 1];
 typedef struct pl_step_time {
     double step_s;          /* between two gradients of one worker */
     double gradients_per_s; /* of all workers */
-    double link_bytes;      /* each step of a worker, the busier way of the
-                               busiest host link */
+    double link_bytes;      /* per step of a worker, in the busier direction of
+                               the busiest host link */
     pl_step_limit limit;
-    double gain[PL_STEP_LIMITS]; /* how many times as many gradients/s if this
-                                    took no time at all */
+    double gain[PL_STEP_LIMITS]; /* factor in gradients/s at no such cost */
 } pl_step_time;
 
-/* PL_NOMEM alone fails. */
+/* Fails only with PL_NOMEM. */
 pl_status pl_step_predict(pl_step_time *out, const pl_step_work *work,
                           const pl_step_net *net,
                           const pl_step_job *job) PL_MUST_CHECK;

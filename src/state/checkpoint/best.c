@@ -1,5 +1,5 @@
-/* The field table of best.json, its one reader and its one writer, which
- * replaces the file as a whole. */
+/* best.json: its field table, the reader, and the writer, which replaces the
+ * whole file. */
 #include "state/checkpoint/best.h"
 
 #include "base/file/file.h"

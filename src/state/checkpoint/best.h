@@ -1,8 +1,8 @@
 /* best.h - which checkpoint of a run has the best test result: best.json beside
  * the checkpoints.
  *
- * It is written when that checkpoint is complete.  The checkpoint stays, beside
- * the newest ones, until a better one is complete and named.
+ * It is written when that checkpoint is complete.  The checkpoint is kept, in
+ * addition to the newest ones, until a better one is complete and named.
  *
  * Threads: any. */
 #ifndef PL_STATE_BEST_H
@@ -16,7 +16,7 @@ typedef struct pl_best {
 } pl_best;
 extern const pl_fields pl_best_fields;
 
-/* PL_NOTFOUND when no checkpoint was named. */
+/* PL_NOTFOUND when no checkpoint has been named. */
 pl_status pl_best_read(pl_best *out, const char *checkpoints) PL_MUST_CHECK;
 pl_status pl_best_write(const pl_best *best,
                         const char *checkpoints) PL_MUST_CHECK;

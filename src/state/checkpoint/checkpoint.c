@@ -1,5 +1,5 @@
-/* A checkpoint's folder: written under a temporary name and complete once its
- * manifest is there; which of several counts, and how it is read back. */
+/* A checkpoint's folder: how it is written (files under temporary names, the
+ * manifest last, which completes it), opened and checked. */
 #include "state/checkpoint/checkpoint.h"
 
 #include "base/assert.h"
@@ -20,8 +20,8 @@ pl_status pl_checkpoint_slot_name(char **out, const char *slot,
     return pl_mem_format(out, "optimizer.%s.%s", slot, tensor);
 }
 
-/* Give way to a new checkpoint of the same step: a complete one is moved to
- * its .old name, the leftovers of an unfinished one go. */
+/* Make room for a new checkpoint of the same step: a complete one is renamed to
+ * its .old name, the remains of an incomplete one are removed. */
 static pl_status make_room(const char *folder)
 {
     if (!pl_file_exists(folder))
@@ -65,12 +65,12 @@ out:
     return status;
 }
 
-/* Tensors and metadata of a shard in safetensors' words; what is made for it
- * is freed by close_words. */
+/* Tensors and metadata of a shard for the safetensors writer; close_words frees
+ * what was allocated for them. */
 struct words {
     pl_safetensor *tensors;
     pl_safetensors_pair *pairs;
-    char **texts; /* of the pairs but the first */
+    char **texts; /* of all pairs but the first */
     size_t pair_count;
 };
 
@@ -172,8 +172,8 @@ static pl_status map_shard(pl_checkpoint_shard *shard, const char *folder,
     return status;
 }
 
-/* Is the shard there, as long as it should be?  It is not mapped: a process
- * that just fits into its limits may have no addresses left. */
+/* Does the shard exist with the size in its entry?  It is not mapped: a process
+ * close to its limits may have no addresses left. */
 static pl_status check_size(const char *folder, const pl_manifest_shard *entry)
 {
     char *path;
@@ -191,7 +191,7 @@ static pl_status check_size(const char *folder, const pl_manifest_shard *entry)
     return PL_OK;
 }
 
-/* All shards are where the manifest is to be. */
+/* All shards are in the folder of the manifest. */
 static pl_status look_for_shards(const char *folder,
                                  const pl_manifest *manifest)
 {

@@ -1,4 +1,5 @@
-/* checkpoint_list.c - the part of checkpoint.h about a folder of them. */
+/* checkpoint_list.c - the part of checkpoint.h about a folder of
+ * checkpoints. */
 #include "state/checkpoint/checkpoint.h"
 
 #include "base/assert.h"
@@ -14,7 +15,7 @@
 /* A name in the folder that a checkpoint may have. */
 struct candidate {
     int64_t step;
-    bool old; /* the complete one a rewrite has moved away */
+    bool old; /* the complete one that a rewrite moved away */
     const char *name;
 };
 
@@ -40,7 +41,7 @@ static bool parse_name(const char *name, struct candidate *out)
     return old || name[length] == '\0';
 }
 
-/* Newest first; of one step the .old behind the other. */
+/* Newest first; of the same step, the .old one last. */
 static int compare(const void *a, const void *b)
 {
     const struct candidate *x = a;
@@ -95,9 +96,9 @@ static pl_status open_candidate(pl_checkpoint **out, const char *checkpoints,
     return status;
 }
 
-/* PL_NOTFOUND when there is none.  A torn or damaged one is passed over; one
- * that cannot be read just now, or is of a newer program, is a failure: to go
- * on without it would lose what it holds. */
+/* PL_NOTFOUND when there is none.  A torn or damaged one is skipped.  One that
+ * cannot be read at the moment, or was written by a newer program, is a
+ * failure: resuming without it would lose its progress. */
 static pl_status open_newest(pl_checkpoint **out, const char *checkpoints,
                              const struct candidates *all)
 {
@@ -139,7 +140,8 @@ static pl_status remove_name(const char *checkpoints, const char *name)
     return status;
 }
 
-/* Remove a complete checkpoint: first its name, at once, then its files. */
+/* Remove a complete checkpoint: rename it first, which is atomic, then remove
+ * its files. */
 static pl_status remove_complete(const char *checkpoints, const char *name)
 {
     pl_status status;
@@ -156,8 +158,8 @@ out:
     return status;
 }
 
-/* Decide about one candidate; *kept counts the complete ones that stay,
- * *last_step is the step of the last of them. */
+/* Decide about one candidate; *kept counts the complete ones that are kept,
+ * *last_step is the step of the last of these. */
 static pl_status prune_one(const char *checkpoints,
                            const struct candidate *candidate, int32_t keep,
                            int32_t *kept, int64_t *last_step)
@@ -170,7 +172,7 @@ static pl_status prune_one(const char *checkpoints,
         return remove_name(checkpoints, candidate->name);
     if (status == PL_NOMEM)
         return status;
-    if (status != PL_OK) /* of a newer program, or not to be read just now */
+    if (status != PL_OK) /* of a newer program, or not readable at the moment */
         return PL_OK;
     if (*kept == keep || candidate->step == *last_step)
         return remove_complete(checkpoints, candidate->name);

@@ -1,4 +1,4 @@
-/* checkpoint_load.c - the part of checkpoint.h that gives tensors back. */
+/* checkpoint_load.c - the part of checkpoint.h that reads tensors back. */
 #include "state/checkpoint/checkpoint.h"
 
 #include "base/mem.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A range of a wanted tensor's elements, as a shard has it. */
+/* A range of a wanted tensor's elements in a shard. */
 struct range {
     size_t tensor; /* wanted */
     int64_t first, count;
@@ -49,7 +49,7 @@ static pl_status parse_slice(const char *text, int64_t *first, pl_shape *shape)
     return PL_OK;
 }
 
-/* What `stored` is of: a whole tensor, or a slice of one. */
+/* What `stored` holds: a whole tensor, or a slice of one. */
 static pl_status read_place(const pl_checkpoint *checkpoint,
                             const pl_safetensors *shard,
                             const pl_safetensor *stored, int64_t *first,
@@ -151,7 +151,8 @@ static int compare_ranges(const void *a, const void *b)
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Every element of every tensor is there once; the ranges are sorted. */
+/* Every element of every tensor is present exactly once; the ranges are
+ * sorted. */
 static pl_status check_cover(const struct ranges *ranges,
                              const pl_checkpoint_tensor *tensors, size_t count)
 {
@@ -180,7 +181,7 @@ static pl_status check_cover(const struct ranges *ranges,
     return PL_OK;
 }
 
-/* The elements of `range` that the tensor's owner wants; false: none. */
+/* The elements of `range` that the caller wants; false: none. */
 static bool wanted(const pl_checkpoint_tensor *tensor,
                    const struct range *range, int64_t *first, int64_t *count)
 {
@@ -197,7 +198,7 @@ static bool wanted(const pl_checkpoint_tensor *tensor,
     return tensor->data != NULL && begin < end;
 }
 
-/* Shards that were only looked at are checked before they are used. */
+/* Shards whose sums were not checked on opening are checked before use. */
 static pl_status check_shards(const pl_checkpoint *checkpoint,
                               const struct ranges *ranges,
                               const pl_checkpoint_tensor *tensors)

@@ -12,14 +12,14 @@
 
 #define STEP_FORMAT "step-%010lld"
 #define OLD_SUFFIX  ".old"
-/* In a shard's metadata, of a tensor that is a range of one:
- * "slice.<name>": "<first element> <shape of the whole>" */
+/* Key in a shard's metadata of a tensor that is a slice: "slice.<name>":
+ * "<first element> <shape of the whole>" */
 #define SLICE_KEY "slice."
 
-/* How closely an open looks at the shards. */
+/* How thoroughly an open checks the shards. */
 typedef enum pl_checkpoint_look {
-    PL_LOOK_SIZES,   /* all there, of the right size */
-    PL_LOOK_HEADERS, /* and what they hold; load checks the sums */
+    PL_LOOK_SIZES,   /* all exist, with the right sizes */
+    PL_LOOK_HEADERS, /* and their headers; load checks the sums */
     PL_LOOK_ALL,     /* every byte */
 } pl_checkpoint_look;
 
@@ -42,7 +42,7 @@ pl_status pl_checkpoint_check_sum(const pl_checkpoint_shard *shard,
                                   const pl_manifest_shard *entry) PL_MUST_CHECK;
 
 /* True when a failed open means that there is nothing worth keeping, not that
- * it could not be looked at. */
+ * the checkpoint could not be read. */
 static inline bool pl_checkpoint_is_rubbish(pl_status status)
 {
     return status == PL_FORMAT || status == PL_NOTFOUND || status == PL_SHAPE;

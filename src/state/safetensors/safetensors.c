@@ -144,7 +144,7 @@ static int compare_ranges(const void *a, const void *b)
     return x->end < y->end ? -1 : x->end > y->end;
 }
 
-/* Sorts; then each must begin where the one before ends. */
+/* Sort; each range must begin where the previous one ends. */
 static pl_status check_cover(struct range *ranges, size_t count, uint64_t limit)
 {
     uint64_t end = 0;
@@ -189,7 +189,7 @@ static pl_status read_tensors(pl_safetensors *file, struct range *ranges,
     return check_cover(ranges, file->count, limit);
 }
 
-/* Read file->data; the ranges are needed only meanwhile. */
+/* Parse file->data; the ranges are only needed here. */
 static pl_status parse(pl_safetensors *file)
 {
     size_t header_bytes = 0;

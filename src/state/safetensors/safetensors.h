@@ -1,16 +1,16 @@
-/* safetensors.h - named tensors in a file everyone can read.
+/* safetensors.h - named tensors in a file that other programs can read.
  *
  * The format (github.com/huggingface/safetensors): the header's length in 8
  * bytes, little-endian; the header, a JSON object of tensor name -> dtype,
  * shape and data_offsets, with string pairs under "__metadata__"; then the
  * data.  The reader trusts nothing: lengths, shapes and offsets are checked
- * before use, and tensors must cover the data without overlap or hole, as the
- * format's own library demands.
+ * before use, and tensors must cover the data without overlaps or gaps, as the
+ * format's own library requires.
  *
- * Of the format's types F32, U8, I32 and I64 are known, of shapes those of at
- * most PL_MAX_RANK dimensions; others are PL_UNSUPPORTED.
+ * The types F32, U8, I32 and I64 are supported, and shapes of at most
+ * PL_MAX_RANK dimensions; others are PL_UNSUPPORTED.
  *
- * Threads: a pl_safetensors may be read by many once it is made. */
+ * Threads: a pl_safetensors may be read by several once it is open. */
 #ifndef PL_STATE_SAFETENSORS_SAFETENSORS_H
 #define PL_STATE_SAFETENSORS_SAFETENSORS_H
 
@@ -25,7 +25,7 @@ typedef struct pl_safetensor {
     const char *name;
     pl_dtype dtype;
     pl_shape shape;   /* dimensions may be 0 */
-    const void *data; /* plain layout; of a file, perhaps not aligned */
+    const void *data; /* plain layout; in a file, perhaps not aligned */
 } pl_safetensor;
 
 typedef struct pl_safetensors_pair {
@@ -34,18 +34,18 @@ typedef struct pl_safetensors_pair {
 } pl_safetensors_pair;
 
 typedef struct pl_safetensors_content {
-    const pl_safetensor *tensors; /* in the order they get in the file */
+    const pl_safetensor *tensors; /* in the order they have in the file */
     size_t count;
     const pl_safetensors_pair *metadata;
     size_t metadata_count;
-    /* Optional: give the data of a tensor from byte `at` on, some at a time
-     * and in the order of the file; default: all of tensor->data. */
+    /* Optional: return the data of a tensor from byte `at` on, in pieces and in
+     * the order of the file; default: all of tensor->data. */
     pl_status (*read)(void *context, size_t tensor, uint64_t at,
                       const void **data, size_t *bytes);
     void *context;
 } pl_safetensors_content;
 
-/* What was written. */
+/* The result of a write. */
 typedef struct pl_safetensors_sum {
     int64_t bytes;
     uint32_t crc32c; /* of the whole file */
@@ -56,25 +56,25 @@ typedef struct pl_safetensors_sum {
 pl_status pl_safetensor_bytes(const pl_safetensor *tensor,
                               uint64_t *out) PL_MUST_CHECK;
 
-/* Write the file, complete or not at all.  The header is padded with blanks
- * so that the data begin at a multiple of 8.  *sum is optional. */
+/* Write the file, completely or not at all.  The header is padded with spaces
+ * so that the data begins at a multiple of 8.  *sum is optional. */
 pl_status pl_safetensors_write(const char *path,
                                const pl_safetensors_content *content,
                                pl_safetensors_sum *sum) PL_MUST_CHECK;
 
 typedef struct pl_safetensors pl_safetensors;
 
-/* Open a file: it stays mapped until the free.  Nobody may shorten it
- * meanwhile; a replaced file (rename) does no harm. */
+/* Open a file, which stays mapped until the free.  It must not be truncated
+ * meanwhile; replacing it (rename) is safe. */
 pl_status pl_safetensors_open(pl_safetensors **out,
                               const char *path) PL_MUST_CHECK;
 
-/* The same of a file in memory, which must stay; `what` names it. */
+/* The same for a file in memory, which must stay; `what` names it. */
 pl_status pl_safetensors_parse(pl_safetensors **out, const void *data,
                                size_t bytes, const char *what) PL_MUST_CHECK;
 void pl_safetensors_free(pl_safetensors *file); /* NULL is fine */
 
-/* What is returned lives until the free. */
+/* Results live until the free. */
 size_t pl_safetensors_count(const pl_safetensors *file);
 const pl_safetensor *pl_safetensors_get(const pl_safetensors *file,
                                         size_t index); /* as in the header */

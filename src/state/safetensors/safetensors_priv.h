@@ -1,4 +1,4 @@
-/* safetensors_priv.h - what reading and writing safetensors share.
+/* safetensors_priv.h - shared by the reader and the writer of safetensors.
  *
  * Threads: constants. */
 #ifndef PL_STATE_SAFETENSORS_SAFETENSORS_PRIV_H

@@ -132,7 +132,7 @@ static pl_status put_header(pl_file_writer *writer, pl_safetensors_sum *sum,
     return put(writer, sum, blanks, padding);
 }
 
-/* One tensor, as its owner gives it. */
+/* Write one tensor in the pieces that its owner returns. */
 static pl_status put_pieces(pl_file_writer *writer, pl_safetensors_sum *sum,
                             const pl_safetensors_content *content, size_t i,
                             uint64_t bytes)

@@ -1,6 +1,6 @@
-/* Combines micro-batches: clip each gradient, add in order, scale once at
- * the end. Sums of squares run over fixed chunks, so the clip factor does
- * not depend on the number of threads. */
+/* Combines micro-batches: clip each gradient, add in order, scale once at the
+ * end. Sums of squares use fixed chunks, so the clip factor does not depend on
+ * the number of threads. */
 #include "train/compute/aggregate.h"
 
 #include "base/assert.h"
@@ -16,11 +16,11 @@ struct pl_aggregator {
     pl_aggregator_opts opts;
     pl_params *total;
     int64_t count, chunks;
-    double *squares; /* of each chunk */
-    /* The gradient at hand. */
+    double *squares; /* one per chunk */
+    /* The current gradient. */
     const float *diff;
     bool first, last;
-    float factor; /* the clipping's */
+    float factor; /* of clipping */
 };
 
 pl_status pl_aggregator_new(pl_aggregator **out, const pl_aggregator_opts *opts)
@@ -64,7 +64,7 @@ static int64_t chunk_count(const pl_aggregator *self, int64_t chunk)
     return left < CHUNK ? left : CHUNK;
 }
 
-/* Of these, the ones that no running average has. */
+/* How many of these are not running averages. */
 static int64_t trained_count(const pl_aggregator *self, int64_t chunk)
 {
     int64_t left = pl_params_trained(self->total) - chunk * CHUNK;
@@ -74,7 +74,7 @@ static int64_t trained_count(const pl_aggregator *self, int64_t chunk)
     return left > 0 ? left : 0;
 }
 
-/* Chunks are dealt to this many items. */
+/* Work items the chunks are distributed to. */
 static int item_count(const pl_aggregator *self)
 {
     int64_t most = 4 * pl_pool_threads(self->opts.pool);
@@ -90,7 +90,7 @@ static void sum_squares(void *arg, int item, int thread)
             trained_count(self, c), self->diff + c * CHUNK);
 }
 
-/* The factor that brings the gradient's length down to the limit. */
+/* The factor that scales the gradient to the norm limit. */
 static float clip_factor(pl_aggregator *self)
 {
     if (self->opts.clip <= 0)
@@ -103,7 +103,7 @@ static float clip_factor(pl_aggregator *self)
     return length > self->opts.clip ? (float)(self->opts.clip / length) : 1.0f;
 }
 
-/* Add `count` elements from `first` on; `mean`: what they are combined by. */
+/* Add `count` elements from `first` on; `mean`: take their mean. */
 static void add_range(const pl_aggregator *self, int64_t first, int64_t count,
                       float factor, bool mean)
 {

@@ -1,13 +1,14 @@
 /* aggregate.h - several gradients combined into one update.
  *
- * Each gradient is clipped on its own, then they are added in the order of
- * their number and, for the mean, multiplied by 1 / M: the same operations in
- * the same order as a parameter server that combines M workers.
+ * Each gradient is clipped separately; the gradients are then added by number
+ * and, for the mean, multiplied by 1 / M: the same operations in the same order
+ * as on a parameter server that combines M workers.
  *
- * What running averages are to approach is no gradient: it is not clipped, and
- * combined as the mean also where gradients are summed.
+ * The batch statistics that running averages approach are not gradients: they
+ * are not clipped, and are combined as the mean even where gradients are
+ * summed.
  *
- * Threads: driven by one thread; uses the pool it was given. */
+ * Threads: driven by one thread; uses the given pool. */
 #ifndef PL_TRAIN_COMPUTE_AGGREGATE_H
 #define PL_TRAIN_COMPUTE_AGGREGATE_H
 
@@ -25,7 +26,7 @@ typedef struct pl_aggregator_opts {
     const pl_kernels *kernels; /* default: the best */
     int32_t micro_batches;     /* M; required, >= 1 */
     bool sum;                  /* default: the mean */
-    double clip;               /* most length of each gradient; 0: none */
+    double clip;               /* maximum norm of each gradient; 0: no limit */
     float *diff;               /* memory for the result; default: its own */
 } pl_aggregator_opts;
 
@@ -38,10 +39,10 @@ int32_t pl_aggregator_micro_batches(const pl_aggregator *aggregator);
 void pl_aggregator_put(pl_aggregator *aggregator, int32_t m,
                        const pl_params *diff);
 
-/* The factor that the last one put was clipped by; 1: it was not. */
+/* The factor by which the last gradient was clipped; 1: not clipped. */
 float pl_aggregator_factor(const pl_aggregator *aggregator);
 
-/* What they combine to, after the last put; until the next. */
+/* The combined gradient, after the last put; valid until the next put. */
 pl_params *pl_aggregator_diff(const pl_aggregator *aggregator);
 
 #endif

@@ -1,7 +1,7 @@
-/* Prepares sparse batches before their turn. Parameters on a server: asks
- * for the keys of the next batches while the present one is computed.
- * Parameters here: two halves of slots, one computed, one prepared by the
- * other threads. */
+/* Prepares sparse batches early. If the parameters are on a server: requests
+ * the keys of the next batches while the current one is computed. If they are
+ * local: uses two halves of slots, one being computed while other threads
+ * prepare the other. */
 #include "train/compute/ahead.h"
 
 #include "base/assert.h"
@@ -9,11 +9,12 @@
 
 #include <string.h>
 
-/* The batch at hand, and as many as are asked for. */
+/* The current batch and those requested. */
 #define ASKED_SLOTS 3
-/* Otherwise slots are in two halves: of one, batches are computed, while those
- * of the other are prepared.  Many, so that threads seldom wait for each
- * other; of few rows in all, so that both stay in the second cache. */
+/* Otherwise slots form two halves: batches of one are computed while those of
+ * the other are prepared.  Many slots, so that threads seldom wait for each
+ * other; few rows in all, so that both halves stay in the second-level
+ * cache. */
 #define MOST_SLOTS 32
 #define SOME_SLOTS 16
 #define SLOT_ROWS  2048
@@ -22,12 +23,12 @@ typedef struct slot {
     pl_compute *compute;
     pl_batch batch; /* rows and labels; the rest is in `compute` */
     uint8_t *labels;
-    float *weights;       /* NULL: all count alike */
-    pl_position position; /* of the reader before it */
-    int64_t step;         /* of the values that were asked for */
-    int64_t traced;       /* the step that it is expected to be */
-    /* Where the weights are here. */
-    pl_batch read; /* as the reader gave it, with... */
+    float *weights;       /* NULL: all weigh 1 */
+    pl_position position; /* of the reader before this batch */
+    int64_t step;         /* of the requested values */
+    int64_t traced;       /* expected step, for the trace */
+    /* If the weights are local. */
+    pl_batch read; /* as read, with... */
     uint32_t *index;
     bool good;
 } slot;
@@ -35,17 +36,17 @@ typedef struct slot {
 struct pl_ahead {
     slot slots[MOST_SLOTS];
     int count;
-    /* The n-th batch is at n % count. */
+    /* Batch n is in slot n % count. */
     int64_t read, begun;
-    int64_t prepared; /* those after it, which were read, are under way */
+    int64_t prepared; /* how many after `begun` are in preparation */
     pl_reader *reader;
     pl_sync *sync;
     pl_pool *pool;
     pl_trace *trace;
-    int64_t next; /* the step that the batch which is begun next belongs to */
-    bool asks;    /* the weights are elsewhere... */
-    int table;    /* ... of the parameter with keys */
-    int distance; /* batches asked for beyond the one that is next */
+    int64_t next; /* the step of the next batch to begin */
+    bool asks;    /* the weights are remote... */
+    int table;    /* ... in this keyed parameter */
+    int distance; /* batches requested beyond the next one */
 };
 
 int pl_ahead_batches(bool elsewhere, int64_t rows, int threads)
@@ -86,7 +87,7 @@ pl_status pl_ahead_new(pl_ahead **out, const pl_compute_opts *compute,
     own.early = !ahead->asks;
     for (int i = 0; i < ahead->count && status == PL_OK; i++) {
         status = open_slot(&ahead->slots[i], &own);
-        if (ahead->asks) /* one after the other */
+        if (ahead->asks) /* one after another */
             own.beside = ahead->slots[0].compute;
     }
     if (status != PL_OK) {
@@ -130,7 +131,7 @@ static pl_status prepare(const pl_ahead *ahead, slot *s, const pl_batch *batch,
 {
     uint64_t begin = pl_trace_mark(ahead->trace);
     PL_TRY(pl_compute_prepare(s->compute, batch));
-    /* The recorder may be switched on meanwhile, by the thread that steps. */
+    /* The stepping thread may switch the recorder on meanwhile. */
     if (begin > 0 && pl_trace_on(ahead->trace))
         pl_trace_span(ahead->trace, thread, "find", s->traced, begin,
                       pl_ticks_now());
@@ -143,7 +144,7 @@ static pl_status prepare(const pl_ahead *ahead, slot *s, const pl_batch *batch,
     return keep_weights(s, batch);
 }
 
-/* Read one more batch and ask for its values. */
+/* Read one more batch and request its values. */
 static pl_status ask_one(pl_ahead *ahead, bool later)
 {
     slot *s = &ahead->slots[ahead->read % ahead->count];
@@ -159,7 +160,7 @@ static pl_status ask_one(pl_ahead *ahead, bool later)
     return PL_OK;
 }
 
-/* Wait for the values of the batch that is next. */
+/* Wait for the values of the next batch. */
 static pl_status take_one(pl_ahead *ahead, slot *s)
 {
     pl_values values;
@@ -171,7 +172,7 @@ static pl_status take_one(pl_ahead *ahead, slot *s)
     return PL_OK;
 }
 
-/* Of a set in memory the reader chooses rows, which is all to keep. */
+/* For a set in memory the reader yields row numbers; only these are kept. */
 static pl_status read_one(pl_ahead *ahead)
 {
     slot *s = &ahead->slots[ahead->read % ahead->count];
@@ -203,8 +204,8 @@ static pl_status start_half(pl_ahead *ahead)
     return PL_OK;
 }
 
-/* What another thread found wrong with a batch is found again when it is its
- * turn, here, where it can be told. */
+/* An error that another thread found in a batch is found again, and reported,
+ * when the batch is due here. */
 static pl_status await_one(pl_ahead *ahead, slot *s)
 {
     if (ahead->begun == ahead->prepared) {

@@ -1,5 +1,5 @@
-/* Adds up the memory a training will need and searches the largest batch
- * that fits. */
+/* Adds up the memory that a training will need and searches for the largest
+ * batch that fits. */
 #include "train/compute/budget.h"
 
 #include "train/compute/ahead.h"
@@ -65,12 +65,12 @@ static pl_status fits(const pl_budget_opts *opts, int64_t batch, int64_t bytes,
     return PL_OK;
 }
 
-/* A batch of whole vectors can take less than one of some rows fewer, so those
- * are searched first, then what lies between two of them. */
+/* A batch of whole vectors can need less memory than a slightly smaller one, so
+ * whole vectors are searched first, then the sizes between two of them. */
 pl_status pl_budget_largest(const pl_budget_opts *opts, int64_t bytes,
                             int64_t *batch)
 {
-    /* `low` groups fit (or are none), `high` do not. */
+    /* `low` groups fit (or low is 0), `high` do not. */
     int64_t low = 0, high = opts->batch / GROUP + 1;
     bool fit = false;
     while (high - low > 1) {

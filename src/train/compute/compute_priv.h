@@ -1,4 +1,4 @@
-/* compute_priv.h - the ways to compute, one file each.
+/* compute_priv.h - the implementations of compute, one file each.
  *
  * dense_compute.c runs a graph in shards; sparse_compute.c works on the keys
  * of a batch; hogwild_compute.c updates a table while it computes. */
@@ -42,7 +42,7 @@ struct pl_compute {
     const pl_compute_ops *ops;
 };
 
-/* PL_FORMAT: an example has the feature `id`, the table only `features`. */
+/* PL_FORMAT: feature `id` of an example exceeds the `features` of the table. */
 pl_status pl_compute_beyond(uint64_t id, int64_t features) PL_MUST_CHECK;
 
 extern const pl_compute_ops pl_dense_compute;

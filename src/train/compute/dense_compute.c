@@ -1,6 +1,6 @@
 /* Forward and backward of a dense batch. Decides how many shards a batch has
- * (from model and batch size only, so that thread count never changes a
- * bit), runs one execution for each, and adds their gradients in order,
+ * (from model and batch size only, so that the number of threads never changes
+ * a bit), runs one execution per shard, and adds their gradients in order,
  * range by range, so that adding and updating stay in the first-level cache. */
 #include "train/compute/compute_priv.h"
 
@@ -14,20 +14,20 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A shard is worth a thread's while from about 15 us of work on. */
+/* A shard is worth a thread from about 15 us of work. */
 #define SHARD_MULTIPLY_ADDS 750000
 #define MAX_SHARDS          16
 /* All shards' gradients together stay below this. */
 #define SHARD_DIFF_BYTES ((int64_t)64 << 20)
-/* A large model is scored this many rows at a time: more would not make it
- * faster, but take as much memory as training does. */
+/* A large model is scored this many rows at a time: more would not be faster,
+ * and would need as much memory as training. */
 #define SCORE_ROWS 32
 /* Floats added and updated in one go: they stay in the first-level cache. */
 #define RANGE 2048
-/* Rows whose answers are looked at in one go. */
+/* Rows whose answers are read in one go. */
 #define ANSWER_ROWS 64
 
-/* Outputs of a plan; the last one of a classifier that is scored. */
+/* Outputs of a plan; the last only when scoring a classifier. */
 enum {
     LOSS = 0,
     LOGITS = 1,
@@ -39,26 +39,27 @@ typedef struct dense {
     pl_compute_opts opts;
     pl_plan *plan;
     int shards;
-    int64_t group; /* rows are split at multiples of this */
-    bool large;    /* all threads work in one operator: one shard */
-    int64_t most;  /* rows an execution takes */
+    int64_t group; /* rows are split at multiples of this number */
+    bool large;    /* all threads share one operator: one shard */
+    int64_t most;  /* maximum rows of an execution */
     /* One per thread, so that a thread's next shard finds its memory in the
-     * cache; or one per shard, where there are fewer of those. */
+     * cache; or one per shard, if there are fewer shards. */
     pl_exec *execs[MAX_SHARDS];
-    int64_t exec_rows[MAX_SHARDS];  /* of its last run; 0: none of this batch */
-    int64_t exec_first[MAX_SHARDS]; /* the first of them in the batch */
+    int64_t exec_rows[MAX_SHARDS];  /* of its last run; 0: not part of this
+                                       batch */
+    int64_t exec_first[MAX_SHARDS]; /* the first of these in the batch */
     pl_params *diffs[MAX_SHARDS];
     const float *blocks[MAX_SHARDS]; /* of diffs */
-    pl_answer *answers; /* to the rows of a batch that is scored; or NULL... */
-    bool keeps;         /* ... and whether they are wanted */
-    float *outputs;     /* logits of such a batch; NULL: labels are classes */
-    /* The batch at hand. */
+    pl_answer *answers; /* to the rows of a scored batch; or NULL... */
+    bool keeps;         /* ... and whether they are kept */
+    float *outputs;     /* logits of a scored batch; NULL: labels are classes */
+    /* The current batch. */
     const pl_batch *batch;
     int64_t step;
-    uint64_t key; /* of what is random in it */
+    uint64_t key; /* of its random numbers */
     pl_sync *apply;
     pl_exec_hooks *hooks;
-    /* Results, a cache line apart: they are written by several threads. */
+    /* Results, a cache line apart, since several threads write them. */
     struct {
         _Alignas(PL_CACHE_LINE) pl_score score;
     } results[MAX_SHARDS];
@@ -109,13 +110,13 @@ static pl_status make_plan(pl_plan **out, const pl_compute_opts *opts,
         });
 }
 
-/* How many shards there are, and how many rows the largest has. */
+/* Number of shards, and rows of the largest. */
 typedef struct split {
     int shards;
     int64_t rows;
 } split;
 
-/* Of a batch that may be split. */
+/* For a batch that may be split. */
 static int count_shards(const pl_compute_opts *opts, pl_plan_memory memory)
 {
     int64_t work = memory.multiply_adds * opts->batch;
@@ -133,8 +134,8 @@ static int count_shards(const pl_compute_opts *opts, pl_plan_memory memory)
     return shards > 1 ? (int)shards : 1;
 }
 
-/* A large model is scored in the memory it is trained in, where there is some:
- * so no more rows at a time than that has room for. */
+/* A large model is scored in the memory used for training, if any, so in no
+ * more rows than fit there. */
 static int64_t score_rows(const pl_compute_opts *opts)
 {
     int64_t rows = opts->batch < SCORE_ROWS ? opts->batch : SCORE_ROWS;
@@ -172,7 +173,7 @@ static pl_status split_batch(const pl_compute_opts *opts, split *out)
     return PL_OK;
 }
 
-/* The plan of one shard; it has the layouts of that of the whole batch. */
+/* The plan of one shard, with the layouts of the whole batch's plan. */
 static pl_status plan_shards(const pl_compute_opts *opts, pl_plan **plan,
                              split *out)
 {
@@ -180,7 +181,7 @@ static pl_status plan_shards(const pl_compute_opts *opts, pl_plan **plan,
     return make_plan(plan, opts, out->rows);
 }
 
-/* The executions that run at once. */
+/* The executions that run concurrently. */
 static int exec_count(const pl_compute_opts *opts, int shards)
 {
     int threads = threads_of(opts);
@@ -200,7 +201,7 @@ static void dense_free(pl_compute *base)
     pl_mem_free(compute);
 }
 
-/* As pl_factors.multiply: shard by shard, as gradients are combined. */
+/* See pl_factors.multiply: shard by shard, as gradients are combined. */
 static void multiply_factors(const void *source, int layer, const float *block,
                              float *room, float *out)
 {
@@ -223,7 +224,7 @@ static void multiply_factors(const void *source, int layer, const float *block,
     }
 }
 
-/* As pl_factors.multiply_add: shards were added up before they are added to
+/* See pl_factors.multiply_add: shards are summed before they are added to
  * anything else. */
 static bool multiply_add_factors(const void *source, int layer,
                                  const float *block, float *sum)
@@ -283,7 +284,7 @@ static pl_status dense_new(pl_compute **out, const pl_compute_opts *opts)
         }
     }
     for (int e = 0; e < exec_count(opts, compute->shards); e++) {
-        /* Where there are several, each thread keeps its own in its cache. */
+        /* Several executions do not share: each stays in its own cache. */
         const dense *beside = (const dense *)opts->beside;
         const pl_exec *host =
             compute->large && beside != NULL ? beside->execs[e] : NULL;
@@ -322,7 +323,7 @@ static pl_status dense_memory(const pl_compute_opts *opts, pl_compute_size *out)
     return PL_OK;
 }
 
-/* The share of the largest of some logits in their softmax. */
+/* The softmax probability of the largest logit. */
 static float largest_share(const float *logits, int64_t classes, float largest)
 {
     float sum = 0;
@@ -331,7 +332,7 @@ static float largest_share(const float *logits, int64_t classes, float largest)
     return 1 / sum;
 }
 
-/* The first of equals wins, as where accuracy is computed. */
+/* The first of equal logits wins, as in the accuracy. */
 static void keep_answers(dense *compute, const float *logits, int64_t first,
                          int64_t rows)
 {
@@ -347,8 +348,8 @@ static void keep_answers(dense *compute, const float *logits, int64_t first,
     }
 }
 
-/* Rows whose label is among the PL_SCORE_TOP largest logits; of equals the
- * first ones are. */
+/* Rows whose label is among the PL_SCORE_TOP largest logits; ties go to the
+ * lower class. */
 static int64_t count_top(const dense *compute, const float *logits,
                          int64_t first, int64_t rows)
 {
@@ -364,7 +365,7 @@ static int64_t count_top(const dense *compute, const float *logits,
     return found;
 }
 
-/* What a test wants of the rows from `first` on. */
+/* Store what a test needs of the rows from `first` on. */
 static void score_rows_of(dense *compute, int s, const pl_exec *exec,
                           int64_t first, int64_t rows)
 {
@@ -385,7 +386,7 @@ static void score_rows_of(dense *compute, int s, const pl_exec *exec,
         keep_answers(compute, logits, first, rows);
 }
 
-/* The factors of the rows from `first` on go behind those before. */
+/* Append the factors of the rows from `first` on. */
 static void keep_factors(const dense *compute, pl_exec *exec, int64_t first)
 {
     const pl_factors *factors = compute->opts.factors;
@@ -398,7 +399,7 @@ static void keep_factors(const dense *compute, pl_exec *exec, int64_t first)
     }
 }
 
-/* Weights of the rows from `first` on; 1 where there are none, as in tests. */
+/* Weights of the rows from `first` on; 1 if the batch has none, as in tests. */
 static pl_view weights_of(const dense *compute, int64_t first)
 {
     static const float one = 1;
@@ -408,7 +409,8 @@ static pl_view weights_of(const dense *compute, int64_t first)
     return (pl_view) { .data = &one, .dtype = PL_FLOAT32, .scale = 1 };
 }
 
-/* Rows of the batch on one execution; adds their share of the score. */
+/* Compute some rows of the batch on one execution; adds their part of the
+ * score. */
 static void run_rows(dense *compute, int s, int64_t first, int64_t rows,
                      int thread)
 {
@@ -455,7 +457,8 @@ static void run_shard(dense *compute, int s, int thread)
     int64_t first = shard_first(rows, compute->group, compute->shards, s);
     int64_t last = shard_first(rows, compute->group, compute->shards, s + 1);
     compute->results[s].score = (pl_score) { 0 };
-    /* Only evaluation has none, in a short last batch, or more than fit. */
+    /* Only evaluation has empty executions (a short last batch) or rows beyond
+     * them. */
     PL_ASSERT(compute->opts.forward ||
               (first < last && last - first <= compute->most));
     for (; first < last; first += compute->most) {
@@ -465,7 +468,7 @@ static void run_shard(dense *compute, int s, int thread)
     }
 }
 
-/* The block is combined in parts of whole cache lines, a few per thread. */
+/* The block is combined in ranges of whole cache lines, a few per thread. */
 static int combine_parts(const dense *compute)
 {
     int64_t count = pl_params_block_count(compute->diffs[0]);
@@ -474,7 +477,7 @@ static int combine_parts(const dense *compute)
     return (int)(parts < most ? parts : most);
 }
 
-/* Add the shards' gradients of one part of the block, and update the
+/* Add the shards' gradients in one range of the block, and update the
  * parameters there. */
 static void combine(dense *compute, int part, int parts)
 {
@@ -511,7 +514,7 @@ static void combine_job(void *arg, int item, int thread)
                       begin, pl_ticks_now());
 }
 
-/* After an operation of oneDNN its threads hold the cores. */
+/* After a oneDNN operation its threads still occupy the cores. */
 static void run_items(dense *compute, int items, pl_pool_job *job)
 {
     if (compute->large)
@@ -528,7 +531,7 @@ static pl_score run_all(dense *compute, const pl_batch *batch)
     run_items(compute, compute->shards, shard_job);
     if (!compute->opts.forward &&
         (compute->shards > 1 || compute->apply != NULL)) {
-        /* A small block is not worth waking anyone. */
+        /* A small block is not worth waking other threads. */
         if (pl_params_block_count(compute->diffs[0]) < 8 * RANGE)
             combine(compute, 0, 1);
         else
@@ -626,7 +629,7 @@ static const float *dense_outputs(const pl_compute *base)
     return ((const dense *)base)->outputs;
 }
 
-/* Right answers among the rows of one execution. */
+/* Number of right answers among the rows of one execution. */
 static double right_answers(const dense *compute, int index,
                             const pl_batch *batch)
 {

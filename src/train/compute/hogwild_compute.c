@@ -1,12 +1,12 @@
 /* Threads that update one sparse table while they compute.  Decides how long a
- * thread's updates may stay unseen by the others.
+ * thread's updates may stay invisible to the others.
  *
- * A batch is a stretch of work for all threads, not one update: items of a
- * thousand examples, each example an update of the shared table
- * (kernels/hogwild.h).  A thread has its own copy of the hottest weights.
- * It fetches them before each item and merges them with the table after it,
- * under a lock, so that none of its updates stays unseen for longer.  One
- * thread alone has no copies: that is plain sequential descent. */
+ * A batch is divided into items of a thousand examples; it is not one update,
+ * since each example updates the shared table (kernels/hogwild.h).  Each thread
+ * has a copy of the hottest weights.  It fetches them before each item and
+ * merges them into the table afterwards, under a lock, so that no update stays
+ * invisible for longer than an item.  A single thread uses no copies: that is
+ * plain sequential descent. */
 #include "base/assert.h"
 #include "base/mem.h"
 #include "kernels/hogwild.h"
@@ -16,21 +16,21 @@
 #include <stdatomic.h>
 
 #define ITEM_ROWS 1024
-#define HOT       4096 /* weights of which a thread has copies */
+#define HOT       4096 /* weights that each thread copies */
 
-/* What a thread has for itself. */
+/* The state of one thread. */
 typedef struct worker {
     _Alignas(PL_CACHE_LINE) float hot[HOT];
-    float base[HOT]; /* the same, when last merged */
+    float base[HOT]; /* values of the last merge */
     float bias, bias_base;
     double loss;   /* of this batch */
-    int64_t right; /* answers to it */
+    int64_t right; /* right answers */
 } worker;
 
 typedef struct hogwild {
     pl_compute compute;
     pl_compute_opts opts;
-    float *table, *bias; /* the network's */
+    float *table, *bias; /* of the network */
     int64_t features;
     int64_t hot;
     pl_mutex merging; /* guards the first `hot` of table, and bias */
@@ -39,8 +39,8 @@ typedef struct hogwild {
     pl_view labels;
     float lr;
     int64_t step;    /* of the trace */
-    double accuracy; /* of the last batch, each example before its update */
-    _Atomic uint64_t wrong; /* an id beyond the table; 0: none was found */
+    double accuracy; /* on the last batch, each example before its update */
+    _Atomic uint64_t wrong; /* an id beyond the table; 0: none found */
 } hogwild;
 
 static void hogwild_free(pl_compute *base)
@@ -106,7 +106,7 @@ static void fetch(hogwild *c, worker *w)
     pl_mutex_unlock(&c->merging);
 }
 
-/* Before an item changes the table, with whatever it merges into it. */
+/* Announce what an item and its merge may change, before they do. */
 static void announce(const hogwild *c, int64_t first, int64_t count)
 {
     const pl_params *params = c->opts.network->params;
@@ -197,7 +197,7 @@ static pl_status hogwild_check(const pl_compute *base)
     return c->wrong != 0 ? pl_compute_beyond(c->wrong, c->features) : PL_OK;
 }
 
-/* There is none to hand over. */
+/* Gradients are applied at once: none to return. */
 static const float *hogwild_grad(const pl_compute *base, int param,
                                  const pl_keys **keys)
 {

@@ -1,23 +1,24 @@
 /* Design.
  *
- * prepare numbers the distinct keys of a batch (kernels/sparse.h): all that is
- * known without the weights.  The gradient then gathers the weights of the
- * keys, adds them up to logits row by row, and adds up the gradient of each
- * key.  A large batch is cut into parts of its rows, which threads share, each
- * with a gradient of its own, added in their order; how many follows from the
- * number of non-zeros, so the bits are the same on any number of threads.
+ * prepare numbers the distinct keys of a batch (kernels/sparse.h), which needs
+ * no weights.  The gradient then gathers the weights of the keys, sums them to
+ * logits row by row, and sums the gradient of each key.  The rows of a large
+ * batch are split into parts, which threads share; each has its own gradient,
+ * and these are added in order.  The number of parts follows from the number of
+ * non-zeros, so the bits are the same on any number of threads.
  *
- * Keys are in the order in which they come, or sorted, for those who send
- * them: every number has the same bits either way.
+ * Keys are in order of appearance, or sorted if they are sent: every number has
+ * the same bits either way.
  *
- * Where the parameters are elsewhere, other batches are prepared before this
- * one is computed.  So it keeps what it needs of the batch, which is little:
- * the ids have become slots.  What only finding keys needs is shared by all
- * (pl_compute_opts.beside), and stays in the second cache.
+ * If the parameters are remote, other batches are prepared before this one is
+ * computed.  So the object copies what it needs of the batch, which is little
+ * since ids have become slots.  Memory that only finding keys needs is shared
+ * by all objects (pl_compute_opts.beside), and stays in the second-level cache.
  *
  * A trace has a span for each operator of each part: gather, dot, sigmoid,
  * error, gradient, combine and loss, with the bytes that it moved, which differ
- * from batch to batch.  Who calls prepare traces it: it may run on any thread.
+ * from batch to batch.  The caller of prepare traces it, since it may run on
+ * any thread.
  *
  * Memory grows with the largest batch seen. */
 #include "base/assert.h"
@@ -27,54 +28,54 @@
 
 #include <string.h>
 
-#define PART_ENTRIES 16384 /* worth waking a thread for */
+#define PART_ENTRIES 16384 /* worth waking a thread */
 #define MAX_PARTS    8
-#define SCORE_ROWS   64 /* of one item of a test */
-/* Cells of the map for a non-zero, at least: at more it would leave the second
- * cache, at less ids meet too often. */
+#define SCORE_ROWS   64 /* of one work item of a test */
+/* Minimum map cells per non-zero: more would exceed the second-level cache,
+ * fewer cause too many collisions. */
 #define MAP_CELLS 3
-/* Non-zeros of an example that memory is foreseen for. */
+/* Non-zeros per example that the memory forecast assumes. */
 #define USUAL_ENTRIES 64
 
-/* Where keys are found. */
+/* Memory for finding keys. */
 typedef struct finder {
-    int64_t room; /* non-zeros */
+    int64_t room; /* capacity in non-zeros */
     pl_key_map map;
-    uint64_t *work[2]; /* where keys are sorted */
+    uint64_t *work[2]; /* for sorting keys */
 } finder;
 
 typedef struct sparse {
     pl_compute base;
     pl_compute_opts opts;
-    const float *table, *bias; /* the network's; NULL: elsewhere... */
-    pl_values values;          /* ... and this is what the batch needs */
+    const float *table, *bias; /* of the network; NULL: remote... */
+    pl_values values;          /* ... and these are the batch's values */
     int64_t features;
     int id_bits;
-    /* The batch at hand. */
+    /* The current batch. */
     pl_rows rows;
     pl_slots slots;
     pl_keys keys;
     int parts;
-    /* Of the trace. */
-    int64_t step;   /* that it is computed for */
-    uint64_t ended; /* the last span, where there is one part; 0: none yet */
-    /* For each row. */
+    /* For the trace. */
+    int64_t step;   /* for which the batch is computed */
+    uint64_t ended; /* end of the last span if there is one part; 0: none */
+    /* Per row. */
     int64_t row_room;
     float *logits;
     float *probs;
     float *diff;
-    /* For each non-zero. */
-    finder *finder; /* its own or another's */
+    /* Per non-zero. */
+    finder *finder; /* owned or shared */
     finder own;
     int64_t room;
     uint64_t *ids;
-    float *weights; /* of its own table; NULL: elsewhere */
-    float *kept;    /* values of the batch; NULL: not elsewhere, or none yet */
-    /* For each key and part. */
+    float *weights; /* of the local table; NULL: remote */
+    float *kept;    /* values of the batch; NULL: local, or none yet */
+    /* Per key and part. */
     int64_t grad_room;
     float *grads; /* [parts, keys]; the first becomes the sum */
     float bias_grad;
-    double accuracy; /* of the batch of the last gradient */
+    double accuracy; /* on the batch of the last gradient */
 } sparse;
 
 static void free_finder(finder *f)
@@ -209,7 +210,7 @@ static pl_status make_room(sparse *c, int64_t entries)
     return PL_OK;
 }
 
-/* Keep what is needed of rows that will be gone. */
+/* Copy what is needed of rows that the reader will release. */
 static pl_status keep_rows(sparse *c)
 {
     const pl_rows from = c->rows;
@@ -229,7 +230,7 @@ static pl_status keep_rows(sparse *c)
     return PL_OK;
 }
 
-/* Cut the batch, and make room for a gradient of each part. */
+/* Split the batch, and allocate a gradient for each part. */
 static pl_status make_parts(sparse *c, int64_t entries)
 {
     int64_t parts = entries / PART_ENTRIES;
@@ -247,7 +248,7 @@ static pl_status make_parts(sparse *c, int64_t entries)
     return PL_OK;
 }
 
-/* A test reads the table row by row; ids are checked all the same. */
+/* A test reads the table row by row; ids are still checked. */
 static pl_status check_ids(const sparse *c)
 {
     const pl_rows *rows = &c->rows;
@@ -282,7 +283,7 @@ static pl_status sparse_prepare(pl_compute *base, const pl_batch *batch)
                        (long long)count);
     PL_TRY(make_room(c, count));
     uint64_t largest;
-    /* The weights are fetched on the way, unless the cache is another's. */
+    /* Prefetch the weights, unless another thread may compute the batch. */
     c->keys.count = pl_sparse_find(&c->finder->map, &c->rows,
                                    c->opts.early ? NULL : c->table, c->ids,
                                    &c->slots, &largest);
@@ -297,7 +298,7 @@ static pl_status sparse_prepare(pl_compute *base, const pl_batch *batch)
     return c->opts.forward ? PL_OK : make_parts(c, count);
 }
 
-/* Where part number `part` of `count` things begins. */
+/* Where part `part` begins among `count` elements. */
 static int64_t part_from(const sparse *c, int64_t count, int part)
 {
     return count * part / c->parts;
@@ -310,14 +311,14 @@ static void sparse_place(pl_compute *base, const pl_values *values)
     c->values = *values;
 }
 
-/* When an operator begins.  Of one part they follow each other: the clock is
- * looked at once for each. */
+/* When an operator begins.  The spans of a single part are contiguous: the
+ * clock is read once per span. */
 static uint64_t mark(const sparse *c)
 {
     return c->ended > 0 ? c->ended : pl_trace_mark(c->opts.trace);
 }
 
-/* An operator that began at `begin` is done; returns when the next begins. */
+/* Record an operator that began at `begin`; returns when the next begins. */
 static uint64_t spent(sparse *c, int thread, const char *name, uint64_t begin,
                       int64_t floats)
 {
@@ -331,8 +332,8 @@ static uint64_t spent(sparse *c, int thread, const char *name, uint64_t begin,
     return end;
 }
 
-/* Floats (and slots, which are as large) that are read for the non-zeros of
- * some rows: a slot, its key, and a value that is not 1. */
+/* Floats (and slots, which have the same size) read for the non-zeros of some
+ * rows: a slot, its key, and a value unless all are 1. */
 static int64_t entry_floats(const sparse *c, int64_t first, int64_t count)
 {
     int64_t entries = c->slots.start[first + count] - c->slots.start[first];
@@ -377,7 +378,7 @@ static void backward_part(void *arg, int part, int thread)
           c->keys.count + count + entry_floats(c, first, count));
 }
 
-/* Add up the gradients of all parts, for some of the keys. */
+/* Sum the gradients of all parts for a range of keys. */
 static void sum_part(void *arg, int part, int thread)
 {
     sparse *c = arg;
@@ -391,8 +392,8 @@ static void sum_part(void *arg, int part, int thread)
     spent(c, thread, "combine", begin, (last - first) * (c->parts + 1));
 }
 
-/* What each row's logit adds to the loss's gradient, and how many answers were
- * right. */
+/* Each row's contribution to the gradient of the loss, and the number of right
+ * answers. */
 static void find_errors(sparse *c, const pl_batch *batch)
 {
     uint64_t begin = mark(c);

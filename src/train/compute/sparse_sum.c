@@ -1,5 +1,5 @@
-/* Adds sparse gradients by merging sorted key lists, without a branch on
- * which list comes next. */
+/* Adds sparse gradients by merging sorted key lists, without branching on which
+ * list is next. */
 #include "train/compute/sparse_sum.h"
 
 #include "base/mem.h"
@@ -21,7 +21,7 @@ void pl_sparse_sum_clear(pl_sparse_sum *sum)
     sum->values = NULL;
 }
 
-/* Room for `count` keys in both halves; what is at hand stays. */
+/* Room for `count` keys in both halves; the current sum is preserved. */
 static pl_status make_room(pl_sparse_sum *sum, int64_t count)
 {
     if (count <= sum->room)
@@ -35,8 +35,8 @@ static pl_status make_room(pl_sparse_sum *sum, int64_t count)
     return PL_OK;
 }
 
-/* Merge two lists into a third.  Which key comes next cannot be guessed: both
- * are looked at and one or both are left behind, without a branch. */
+/* Merge two lists into a third.  Which key is next is unpredictable: both are
+ * read and one or both consumed, without a branch. */
 static int64_t merge(const pl_keys *a, const float *of_a, const pl_keys *b,
                      const float *of_b, uint64_t *ids, float *out)
 {

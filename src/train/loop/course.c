@@ -1,19 +1,19 @@
-/* The course of a training.  Stages, in order, each an act or none:
- *   JOIN; then, for each step: SHARE, STEP, DUE (what is?),
+/* The course of a training.  Stages, in order, each with at most one act:
+ *   JOIN; then, for each step: SHARE, STEP, DUE (decide what is due),
  *   RECORD, PAUSE and TEST, SAVE the best, PAUSE and SAVE; at the end: SUM_UP,
- * STOP, SETTLE, PAUSE and TEST, SAVE, LEAVE, END.
+ *   STOP, SETTLE, PAUSE and TEST, SAVE, LEAVE, END.
  *
  * Invariants:
- *   C1  A step is made only by a worker that joined and to which no answer said
- *       since that the job is over.
- *   C2  After a rollback the next act is to join, and what is due is reckoned
- *       from the step that the job then stands at.
+ *   C1  A worker makes a step only after it joined, and only if no reply since
+ *       then said that the job is over.
+ *   C2  After a rollback the next act is to join, and what is due is computed
+ *       from the step at which the job then is.
  *   C3  Only the chief saves, settles and pauses the job.
- *   C4  A worker asks for a share only where its own epoch ends, where the
- *       share of another is read to its end, or where a gradient was dropped.
- *   C5  Nothing comes between a test and the save of its parameters as the
- *       best: where others go on meanwhile, the pause before the test holds
- *       them until then.
+ *   C4  A worker requests a share only when its own epoch ends, when it has
+ *       read another's share to its end, or when a gradient was dropped.
+ *   C5  No update comes between a test and the save of its parameters as the
+ *       best: where others do not wait, the pause before the test holds them
+ *       until then.
  *   C6  While the parameters are this worker's alone (midway), nothing is due
  *       and nothing stops. */
 #include "train/loop/course.h"
@@ -54,7 +54,7 @@ const char *pl_stopped_text(pl_stopped_by stopped)
     return texts[stopped];
 }
 
-/* When to test and save next, as of `step`. */
+/* Set when to test and save next after `step`. */
 static void set_due(pl_course *c, int64_t step)
 {
     const pl_course_opts *opts = &c->opts;
@@ -110,7 +110,7 @@ static void look_what_is_due(pl_course *c, uint64_t ticks)
 {
     c->test_due = c->save_due = c->record_due = false;
     if (c->midway)
-        return; /* C6: it stays due */
+        return; /* C6: remains due */
     bool over = pl_course_is_over(c);
     if (c->opts.foretells)
         ticks = c->begun_ticks;
@@ -130,7 +130,7 @@ bool pl_course_save_follows(const pl_course *c)
             (best && pl_due_then(&c->eval, c->step + 1, c->begun_ticks)));
 }
 
-/* No test of the last parameters was made, and no task waits for it to end. */
+/* The last parameters are untested, and the run was not interrupted. */
 static bool last_test_is_due(pl_course *c)
 {
     if (c->tested_step == c->step && !c->opts.own_pace)
@@ -144,7 +144,7 @@ static bool was_decided(const pl_course *c)
     return c->stopped_by != by_itself(c) && c->stopped_by != PL_STOPPED_NAN;
 }
 
-/* Another step, or the end? */
+/* Another step, or the end. */
 static pl_act step_or_end(pl_course *c, bool interrupted, uint64_t ticks)
 {
     bool over = pl_course_is_over(c);
@@ -159,7 +159,7 @@ static pl_act step_or_end(pl_course *c, bool interrupted, uint64_t ticks)
     return PL_ACT_SUM_UP;
 }
 
-/* The act of this stage, if it is wanted; then the next stage. */
+/* Advance to stage `next`; returns whether this stage has an act. */
 static bool take(pl_course *c, int next, bool wanted)
 {
     c->stage = next;
@@ -200,7 +200,7 @@ pl_act pl_course_next(pl_course *c, bool interrupted, uint64_t ticks)
         if (take(c, STAGE_SAVE_BEST, c->test_due))
             return PL_ACT_TEST;
         /* fall through */
-    case STAGE_SAVE_BEST: /* of a run that ends the last one is kept */
+    case STAGE_SAVE_BEST: /* at the end the last checkpoint is kept instead */
         if (take(c, STAGE_PAUSE_SAVE, c->best_due && !c->stop)) {
             c->save_due = false;
             return PL_ACT_SAVE_BEST; /* C5 */
@@ -244,12 +244,12 @@ pl_act pl_course_next(pl_course *c, bool interrupted, uint64_t ticks)
     }
 }
 
-/* From here on the own share is read. */
+/* Return to the worker's own share. */
 static void go_home(pl_course *c)
 {
     c->reads = c->opts.worker;
     c->astray = false;
-    c->asked = 0; /* at the beginning there is nothing to ask for */
+    c->asked = 0; /* at the start there is no share to request */
 }
 
 void pl_course_joined(pl_course *c, const pl_standing *at)
@@ -274,8 +274,8 @@ void pl_course_shared(pl_course *c, const pl_share *share)
         c->other_end = c->own;
         return;
     }
-    /* Its last gradient may have been dropped since it was counted: where a
-     * commit tells of the one before, only the share does. */
+    /* The last gradient may have been dropped after it was counted: if a commit
+     * reports on the gradient before, only the share shows it. */
     bool again = share->own != c->own;
     if (out || astray || again) {
         go_home(c);
@@ -301,8 +301,8 @@ static void decide_to_stop(pl_course *c, pl_stopped_by why)
     c->stop = true;
 }
 
-/* Does the test meet a target?  It does so for the first time, as it ends the
- * training; after the last step that changes nothing any more. */
+/* Check the test against the targets.  The first test that meets one ends the
+ * training; a test after the last step cannot. */
 static void look_at_targets(pl_course *c, double accuracy)
 {
     const pl_targets *targets = &c->opts.targets;
@@ -322,7 +322,7 @@ static void look_at_targets(pl_course *c, double accuracy)
 
 void pl_course_tested(pl_course *c, double loss, double accuracy)
 {
-    bool again = c->tested_step == c->step; /* at the end, to be sure */
+    bool again = c->tested_step == c->step; /* tested again at the end */
     c->tested_step = c->step;
     c->tested = true;
     c->test_loss = loss;

@@ -1,9 +1,9 @@
 /* course.h - the course of a training: what a worker does next, from joining
  * the job to leaving it, without input or output.
  *
- * The loop (loop.h) asks for the next act, does it, and tells what came of it;
- * so does the simulator of parameter-server jobs (tests/sim), which computes
- * nothing.  When an act fails with PL_ROLLED the course continues with joining.
+ * The loop (loop.h) gets the next act, performs it, and reports the result; so
+ * does the simulator of parameter-server jobs (tests/sim), which computes
+ * nothing.  If an act fails with PL_ROLLED, the course continues with joining.
  *
  * Threads: one course, one thread. */
 #ifndef PL_TRAIN_LOOP_COURSE_H
@@ -23,17 +23,17 @@ typedef enum pl_stopped_by {
 } pl_stopped_by;
 const char *pl_stopped_text(pl_stopped_by stopped); /* "stop_loss" */
 
-/* What tests decide; the chief's alone.  A test is better than another if its
+/* What tests decide; for the chief only.  A test is better than another if its
  * loss is lower. */
 typedef struct pl_targets {
-    double stop_loss;     /* end at such a test loss or less; 0: do not */
-    double stop_accuracy; /* ... at such a test accuracy or more; 0: do not */
-    int64_t patience;     /* ... after so many tests without a better; 0: do
-                             not */
+    double stop_loss;     /* end at a test with this loss or less; 0: off */
+    double stop_accuracy; /* ... with this accuracy or more; 0: off */
+    int64_t patience;     /* ... after this many tests without improvement; 0:
+                             off */
     bool keep_best;       /* save the parameters of the best test */
 } pl_targets;
 
-/* Something depends on which parameters are tested, and when. */
+/* Does anything depend on which parameters are tested, and when? */
 static inline bool pl_targets_any(const pl_targets *targets)
 {
     return targets->stop_loss > 0 || targets->stop_accuracy > 0 ||
@@ -42,7 +42,7 @@ static inline bool pl_targets_any(const pl_targets *targets)
 
 typedef enum pl_act {
     PL_ACT_JOIN,   /* then pl_course_joined */
-    PL_ACT_SHARE,  /* ask whose share to read on: pl_course_shared */
+    PL_ACT_SHARE,  /* request a share: pl_course_shared */
     PL_ACT_STEP,   /* pl_course_stepped; or pl_course_arrived, at the end */
     PL_ACT_RECORD, /* histograms */
     PL_ACT_PAUSE,  /* before `pauses_for`: pl_course_arrived */
@@ -61,21 +61,21 @@ typedef enum pl_act {
 typedef struct pl_course_opts {
     int32_t worker;
     bool follower;     /* not the chief: does not save, nor end the job */
-    bool own_pace;     /* each gradient is an update, and others go on during a
-                          test: it is none of the last parameters */
-    bool shares;       /* shares of others may be left to it */
+    bool own_pace;     /* each gradient is an update, and others continue during
+                          a test, which is not of the last parameters */
+    bool shares;       /* it may read the rest of others' shares */
     bool tests;        /* it has a test set */
     bool foretells;    /* what is due after a step is known when it begins */
-    bool by_steps;     /* ends by --steps; else by --epochs */
+    bool by_steps;     /* ends by --steps; otherwise by --epochs */
     int64_t end_step;  /* of the job; or INT64_MAX */
     int64_t end_own;   /* of this worker's share; or INT64_MAX */
     int64_t per_epoch; /* gradients of a share in an epoch; 0: not known */
     pl_every eval_every, save_every, histograms_every;
     pl_due_pace pace;
     pl_targets targets;
-    double kept_loss; /* of the best checkpoint that is there; or INFINITY */
+    double kept_loss; /* of the best existing checkpoint; or INFINITY */
     double best_loss; /* of the tests before a resumed run; 0: none */
-    int64_t worse;    /* tests since then */
+    int64_t worse;    /* tests without improvement since */
 } pl_course_opts;
 
 typedef struct pl_course {
@@ -95,7 +95,7 @@ typedef struct pl_course {
     double kept_loss;     /* ... of the best that is saved; or INFINITY */
     int64_t worse;        /* tests since the best */
     int64_t target_step;  /* of the first test that met a target; -1: none */
-    /* In own pace: whose share is read, another's from and up to here. */
+    /* In own pace: whose share is read; another's from here, up to there. */
     int32_t reads;
     int64_t other_own, other_end;
     bool astray;       /* a gradient was dropped: is this still ours? */
@@ -108,10 +108,10 @@ typedef struct pl_course {
 void pl_course_init(pl_course *course, const pl_course_opts *opts,
                     int64_t step);
 
-/* What to do now.  `ticks` is the time (base/clock.h). */
+/* The next act.  `ticks` is the time (base/clock.h). */
 pl_act pl_course_next(pl_course *course, bool interrupted, uint64_t ticks);
 
-/* What came of it. */
+/* Results of acts. */
 void pl_course_joined(pl_course *course, const pl_standing *at);
 void pl_course_shared(pl_course *course, const pl_share *share);
 void pl_course_stepped(pl_course *course, const pl_commit *commit);
@@ -122,14 +122,14 @@ void pl_course_arrived(pl_course *course, int64_t step);
 /* PL_ROLLED: the next act is to join. */
 void pl_course_rolled(pl_course *course);
 
-/* This worker has no more steps to make.  In the middle of a STEP: the job went
- * on meanwhile, and the act is over, too. */
+/* Has this worker no more steps to make?  During a STEP, true if the job
+ * continued meanwhile and made the last step. */
 bool pl_course_is_over(const pl_course *course);
 
 /* In the middle of a STEP, with opts.foretells: a save may follow it. */
 bool pl_course_save_follows(const pl_course *course);
 
-/* SHARE: wait until the answer is sure to stay the same? */
+/* SHARE: wait until the reply is final? */
 static inline bool pl_course_waits(const pl_course *course)
 {
     return course->own >= course->opts.end_own && !course->opts.follower;

@@ -1,5 +1,5 @@
-/* Decides, from which workers are present, whose data share each one reads, and
- * from which step on. */
+/* Decides which data share each of the present workers reads, and from which
+ * step on. */
 #include "train/loop/deal.h"
 
 #include "base/assert.h"
@@ -53,7 +53,7 @@ pl_deal pl_deal_next(const pl_deal *now, int64_t per_epoch,
     };
 }
 
-/* The rank of a worker among them. */
+/* The rank of a worker in a set. */
 static int32_t rank_in(const pl_workers *workers, int32_t worker)
 {
     int32_t rank = 0;

@@ -1,10 +1,10 @@
-/* Turns an interval in steps, examples, epochs or seconds into "is it due
- * now?"; arithmetic that would overflow means never. */
+/* Converts an interval in steps, examples, epochs or seconds to due times; a
+ * time that would overflow means never. */
 #include "train/loop/due.h"
 
 #include "base/clock.h"
 
-/* a * b + c, or the largest number: a time that never comes. */
+/* a * b + c, or the largest number, meaning never. */
 static int64_t times_plus(int64_t a, int64_t b, int64_t c)
 {
     int64_t product, sum;

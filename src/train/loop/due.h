@@ -1,4 +1,4 @@
-/* due.h - "every 100 steps", "every 20000ex", "1ep", "60s": is it time?
+/* due.h - when an interval ("every 100 steps", "20000ex", "1ep", "60s") is due.
  *
  * Threads: a pl_due belongs to one thread. */
 #ifndef PL_TRAIN_LOOP_DUE_H
@@ -6,14 +6,14 @@
 
 #include "paceline/base.h"
 
-/* What turns examples and epochs into steps. */
+/* Converts examples and epochs to steps. */
 typedef struct pl_due_pace {
     int64_t step_examples;   /* of all workers together */
-    int64_t steps_per_epoch; /* -1: not known, epochs never come */
+    int64_t steps_per_epoch; /* -1: not known; epochs never end */
 } pl_due_pace;
 
-/* Due whenever `each` a step have come to another multiple of `count`; both
- * are 0: never by steps. */
+/* Due whenever `each` per step add up to another multiple of `count`; both 0:
+ * never by steps. */
 typedef struct pl_due_steps {
     int64_t count, each;
 } pl_due_steps;
@@ -29,12 +29,12 @@ typedef struct pl_due {
     uint64_t next_ticks; /* UINT64_MAX: not by time */
 } pl_due;
 
-/* A run that stands at `step`: what was due there is over. */
+/* For a run at `step`; what was due there is done. */
 void pl_due_init(pl_due *due, pl_every every, pl_due_pace pace, int64_t step);
 
 /* Is it due after `step` at time `ticks`? */
 bool pl_due_then(const pl_due *due, int64_t step, uint64_t ticks);
-/* The same; then sets the next. */
+/* The same; if due, sets the next time. */
 bool pl_due_now(pl_due *due, int64_t step, uint64_t ticks);
 
 #endif

@@ -1,14 +1,14 @@
-/* What a run measures beside its steps: tests over a whole data set, when the
- * parameters of all keys are at hand or batch by batch where they are
- * elsewhere, and histograms. */
+/* What a run measures besides its steps: tests over a whole data set, with all
+ * parameters in memory or fetched batch by batch if they are remote, and
+ * histograms. */
 #include "train/answers.h"
 #include "train/loop/loop_priv.h"
 
 #include <math.h>
 
-#define EVAL_BATCH        1000 /* the most, unless one is asked for... */
-#define SPARSE_EVAL_BATCH 8192 /* likewise, of sparse examples */
-#define EVAL_BYTES        ((int64_t)64 << 20) /* ... or this many of examples */
+#define EVAL_BATCH        1000 /* maximum rows by default... */
+#define SPARSE_EVAL_BATCH 8192 /* likewise, for sparse examples */
+#define EVAL_BYTES        ((int64_t)64 << 20) /* ... within this size */
 
 int64_t pl_loop_eval_batch(const pl_dataset *set, int64_t given)
 {
@@ -24,19 +24,19 @@ int64_t pl_loop_eval_batch(const pl_dataset *set, int64_t given)
     return batch > 0 ? batch : 1;
 }
 
-/* What is added up over a test set. */
+/* Sums over a test set. */
 typedef struct tester {
     pl_compute *compute;
-    pl_sync *sync; /* where the parameters are elsewhere; or NULL */
+    pl_sync *sync; /* if the parameters are remote; or NULL */
     pl_reader *reader;
-    pl_tally *tally;         /* of a model that answers yes or no */
+    pl_tally *tally;         /* for a binary model */
     pl_confusion *confusion; /* or NULL */
-    pl_errors *errors;       /* of a model that predicts numbers; else NULL */
-    pl_shape shape;          /* of an example */
-    double loss;             /* of all examples together */
-    int64_t right;           /* answers... */
-    int64_t close;           /* ... labels among the first five ... */
-    bool few;                /* ... unless there are no more */
+    pl_errors *errors;       /* for a regression model; else NULL */
+    pl_shape shape;          /* of one example */
+    double loss;             /* of all examples */
+    int64_t right;           /* right answers... */
+    int64_t close;           /* ... labels among the five largest logits ... */
+    bool few;                /* ... unless there are no more classes */
     int64_t rows;
 } tester;
 
@@ -51,7 +51,7 @@ static pl_status fetch_weights(const tester *t)
     return PL_OK;
 }
 
-/* A sparse model answers yes or no. */
+/* A sparse model is binary. */
 static pl_status begin_answers(const tester *t, const pl_dataset *set)
 {
     int64_t classes = pl_compute_keep_answers(t->compute, t->confusion != NULL);
@@ -82,8 +82,8 @@ static pl_status test_batch(tester *t, const pl_batch *batch)
         PL_TRY(fetch_weights(t));
     pl_score score = pl_compute_score(t->compute, batch);
     t->loss += score.loss * rows;
-    /* The batch's share of right answers was computed in float32; the number
-     * of them is the integer it stands for. */
+    /* The batch's accuracy was computed in float32; the number of right answers
+     * is the nearest integer. */
     t->right += llround(score.accuracy * rows);
     t->few = isnan(score.top5);
     t->close += t->few ? 0 : llround(score.top5 * rows);
@@ -148,7 +148,7 @@ out:
     return status;
 }
 
-/* Nobody shall take a test for a worker that is stuck. */
+/* So that no task takes a testing worker for a hung one. */
 static void tell_testing(const pl_loop *l, bool begins)
 {
     pl_sync *sync = l->opts->sync;
@@ -156,7 +156,7 @@ static void tell_testing(const pl_loop *l, bool begins)
         sync->ops->testing(sync, l->result->progress.step, begins);
 }
 
-/* When was a target first met? */
+/* Record when a target was first met. */
 static void note_target(pl_loop *l)
 {
     pl_loop_result *result = l->result;
@@ -166,8 +166,8 @@ static void note_target(pl_loop *l)
     result->target_seconds = pl_loop_trained(l);
 }
 
-/* Only the last test is looked at that closely: one that nothing can follow, or
- * that may turn out to be the last. */
+/* Only the last test, or one that may turn out to be the last, keeps
+ * answers. */
 static pl_confusion *wanted_answers(const pl_loop *l, bool last)
 {
     const pl_targets *targets = &l->opts->targets;
@@ -181,7 +181,7 @@ pl_status pl_loop_test(pl_loop *l, bool last)
     pl_confusion *confusion = wanted_answers(l, last);
     uint64_t begin = l->opts->follower ? pl_ticks_now() : l->paused;
     int64_t step = l->result->progress.step;
-    if (l->opts->follower) /* the test overwrites what the last batch left */
+    if (l->opts->follower) /* the test overwrites the last batch */
         pl_recorder_flush(&l->recorder, true);
     if (!pl_loop_elsewhere(l->opts))
         PL_TRY(pl_loop_need_all(l));
@@ -223,7 +223,7 @@ pl_status pl_loop_histograms(pl_loop *l)
 {
     record_predictions(l);
     if (pl_loop_elsewhere(l->opts))
-        return PL_OK; /* no task has all parameters */
+        return PL_OK; /* no task has all parameters in memory */
     PL_TRY(pl_loop_need_all(l));
     pl_recorder_histograms(&l->recorder, l->result->progress.step);
     return PL_OK;

@@ -1,5 +1,5 @@
-/* Does what the course of a training (course.c) says, from joining the job to
- * leaving it, and adds up where the time went. */
+/* Performs the acts that the course of a training (course.c) selects, from
+ * joining the job to leaving it, and adds up where the time went. */
 #include "train/loop/loop_priv.h"
 
 #include "base/clock.h"
@@ -19,7 +19,7 @@ void pl_loop_forget_batch(pl_loop *l)
     l->batch.rows = 0;
 }
 
-/* Join the job; one that runs already tells where to go on. */
+/* Join the job; a running job reports where to continue. */
 static pl_status join(pl_loop *l)
 {
     const pl_loop_opts *opts = l->opts;
@@ -46,7 +46,7 @@ static pl_status join(pl_loop *l)
     return PL_OK;
 }
 
-/* Join; after a loss, count what is made again. */
+/* Join; after a rollback, count the steps made again. */
 static pl_status join_or_rejoin(pl_loop *l)
 {
     PL_TRY(join(l));
@@ -64,7 +64,7 @@ static pl_status join_or_rejoin(pl_loop *l)
     return PL_OK;
 }
 
-/* What computes traces its operators itself. */
+/* PL_LOOP_COMPUTE is not traced here: compute traces its own operators. */
 void pl_loop_spent_until(pl_loop *l, pl_loop_phase p, uint64_t ticks)
 {
     static const char *const names[] = { [PL_LOOP_INPUT] = "read",
@@ -123,7 +123,7 @@ void pl_loop_arrive(pl_loop *l, int64_t step)
     pl_course_arrived(&l->course, step);
 }
 
-/* Get parameters that can be tested or saved. */
+/* Wait for parameters that can be tested or saved. */
 static pl_status pause_job(pl_loop *l)
 {
     pl_sync *sync = l->opts->sync;
@@ -212,7 +212,8 @@ static pl_status act(pl_loop *l, pl_act what)
     return PL_OK;
 }
 
-/* What the servers had is lost: go on from where the job then stands. */
+/* The servers' state was lost: continue from the step to which the job rolled
+ * back. */
 static void go_back(pl_loop *l)
 {
     pl_log(PL_LOG_WARN, "%s", pl_error_message());
@@ -221,7 +222,7 @@ static void go_back(pl_loop *l)
     pl_course_rolled(&l->course);
 }
 
-/* What a watcher sees of an act. */
+/* An act as the monitors show it. */
 static pl_activity activity_of(pl_act what)
 {
     switch (what) {
@@ -280,7 +281,7 @@ pl_status pl_loop_run(const pl_loop_opts *opts, pl_loop_result *result)
     }
     result->stopped_by = l.course.stopped_by;
     result->tested = result->tested && (status == PL_OK || result->ended);
-    /* A worker that was interrupted leaves; the job has not failed. */
+    /* An interrupted worker leaves; the job has not failed. */
     if (status != PL_OK && status != PL_INTERRUPTED && opened &&
         opts->sync->ops->abort != NULL)
         opts->sync->ops->abort(opts->sync, pl_error_message());

@@ -1,9 +1,9 @@
-/* Decides when a worker of a job in lock step reads another share of the data
- * than before: when the epoch ends in which others were lost or came back. */
+/* Decides when a worker in lock step reads another data share: at the end of an
+ * epoch in which workers were lost or rejoined. */
 #include "base/log.h"
 #include "train/loop/loop_priv.h"
 
-/* Deals are made where an epoch is a pass over data that all share. */
+/* Deals need epochs that are passes over data shared by all workers. */
 static bool deals(const pl_loop *l, const pl_standing *at)
 {
     const pl_loop_opts *opts = l->opts;
@@ -17,8 +17,8 @@ void pl_loop_go(pl_loop *l, int64_t step)
     pl_reader_go(l->reader, there > 0 ? there : 0);
 }
 
-/* Read from here on what `reader` gives.  Batches that were read ahead do not
- * need the reader they came from. */
+/* Read from `reader` from here on.  Batches that were read ahead do not need
+ * the previous reader. */
 static void turn_to(pl_loop *l, pl_reader *reader)
 {
     if (l->ahead != NULL)
@@ -29,7 +29,7 @@ static void turn_to(pl_loop *l, pl_reader *reader)
     l->reader = reader;
 }
 
-/* Read the share that is this worker's by l->deal, from `step` on. */
+/* Read this worker's share by l->deal, from `step` on. */
 static pl_status take_share(pl_loop *l, int64_t step)
 {
     pl_reader_opts order = l->opts->order;
@@ -62,7 +62,7 @@ pl_status pl_loop_deal_join(pl_loop *l, const pl_standing *at)
     bool begins = !l->course.joined && same && at->deal.step == 0;
     l->deal = at->deal;
     l->present = at->present;
-    if (!begins) /* else the reader is where it should be, also of a resume */
+    if (!begins) /* otherwise the reader is in place, also after a resume */
         PL_TRY(take_share(l, at->step));
     l->asks = l->opts->sync->ops->data != NULL;
     l->asked_step = at->deal.step;

@@ -1,4 +1,4 @@
-/* Checkpoints: decides from which position of the data a resumed run goes on,
+/* Checkpoints: decides from which position in the data a resumed run continues,
  * and which failure ends the run. */
 #include "train/loop/loop_priv.h"
 
@@ -8,7 +8,7 @@
 
 #define LATE_S 10
 
-/* From where in the data a resumed run goes on, and how its tests stand. */
+/* Record the position in the data and the state of the tests, for a resume. */
 static pl_status note_position(pl_loop *l)
 {
     pl_progress *progress = &l->result->progress;
@@ -26,7 +26,7 @@ static pl_status note_position(pl_loop *l)
     return PL_OK;
 }
 
-/* `complete`: wait until the checkpoint is. */
+/* `complete`: wait until the checkpoint is complete. */
 static pl_status save(pl_loop *l, bool complete)
 {
     uint64_t begin = pl_ticks_now();
@@ -37,7 +37,7 @@ static pl_status save(pl_loop *l, bool complete)
     pl_trace_span(l->opts->trace, 0, "checkpoint", step, begin, end);
     l->result->save_seconds += pl_loop_seconds(end - begin);
     if (status == PL_AGAIN)
-        return status; /* left out */
+        return status; /* skipped */
     l->result->saves++;
     l->save_begun = begin;
     l->late = false;
@@ -46,8 +46,9 @@ static pl_status save(pl_loop *l, bool complete)
     return status;
 }
 
-/* One that is left out since the one before is still being written is not
- * worth a word, unless that takes so long that the disk may hang: said once. */
+/* A checkpoint skipped because the previous one is still being written is
+ * reported only, and only once, if that takes so long that the disk may be
+ * hung. */
 static void warn_of_late(pl_loop *l)
 {
     double limit = l->opts->late_save_s > 0 ? l->opts->late_save_s : LATE_S;
@@ -61,8 +62,8 @@ static void warn_of_late(pl_loop *l)
            (long long)l->result->progress.step, took);
 }
 
-/* A checkpoint that fails in mid-run is a warning: the one before still
- * counts, and the next may succeed. */
+/* A failed checkpoint in mid-run is a warning: the previous one is still valid,
+ * and the next may succeed. */
 static void warn_of(pl_loop *l, pl_status status)
 {
     if (status == PL_AGAIN)
@@ -79,7 +80,7 @@ pl_status pl_loop_save(pl_loop *l)
     return PL_OK;
 }
 
-/* The parameters tested last are in a checkpoint that is complete. */
+/* The parameters tested last are in a complete checkpoint. */
 static pl_status keep_best(pl_loop *l)
 {
     const pl_loop_opts *opts = l->opts;
@@ -97,7 +98,7 @@ pl_status pl_loop_save_best(pl_loop *l)
     return PL_OK;
 }
 
-/* The last one's failure is the run's. */
+/* If the final checkpoint fails, so does the run. */
 static pl_status save_end(pl_loop *l)
 {
     PL_TRY(note_position(l));
@@ -110,7 +111,7 @@ pl_status pl_loop_save_last(pl_loop *l)
     pl_loop_sum_up(l);
     l->result->ended = true;
     pl_status status = save_end(l);
-    if (status == PL_NUMERIC) /* the last update was one too many */
+    if (status == PL_NUMERIC) /* the last update made the parameters invalid */
         l->course.stopped_by = PL_STOPPED_NAN;
     return status;
 }

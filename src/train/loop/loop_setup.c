@@ -1,5 +1,5 @@
 /* Builds a loop from its options: which examples count for an update, when the
- * run ends, what computes and scores, and what is recorded of it. */
+ * run ends, which objects compute and score, and what is recorded. */
 #include "train/loop/loop_priv.h"
 
 #include "base/assert.h"
@@ -7,8 +7,8 @@
 
 #include <math.h>
 
-/* Go on where the run was.  With other workers than before the order is
- * another: about as many examples are passed over as were seen. */
+/* Continue where the run was.  With a different number of workers the order
+ * differs: skip about as many examples as were read. */
 static pl_status resume_reader(pl_loop *l)
 {
     const pl_progress *start = &l->opts->start;
@@ -33,7 +33,7 @@ int64_t pl_loop_steps_per_epoch(const pl_loop *l)
                                     : l->reader->steps_per_epoch;
 }
 
-/* How examples, gradients, updates and epochs count. */
+/* Set the examples, gradients and updates per epoch. */
 static void set_pace(pl_loop *l)
 {
     const pl_loop_opts *opts = l->opts;
@@ -47,7 +47,7 @@ static void set_pace(pl_loop *l)
         per_epoch > 0 ? per_epoch * (opts->own_pace ? workers : 1) : 0;
 }
 
-/* How the run ends, and what is due on the way. */
+/* Set how the run ends, and what is due during it. */
 static void open_course(pl_loop *l)
 {
     const pl_loop_opts *opts = l->opts;
@@ -85,7 +85,8 @@ static void open_course(pl_loop *l)
     pl_course_init(&l->course, &course, opts->start.step);
 }
 
-/* What computes gradients and scores, and what combines micro-batches. */
+/* Create the objects that compute gradients and scores and combine
+ * micro-batches. */
 static pl_status open_compute(pl_loop *l)
 {
     const pl_loop_opts *opts = l->opts;
@@ -146,7 +147,7 @@ static pl_status open_compute(pl_loop *l)
                              });
 }
 
-/* The gradient of the last step, as the recorder wants it. */
+/* The gradient of the last step, for the recorder. */
 static const float *last_gradient(void *context, int param, int64_t *count)
 {
     const pl_loop *l = context;
@@ -165,7 +166,7 @@ static double last_accuracy(void *context)
                              : (double)NAN;
 }
 
-/* Of parameters that are elsewhere it is not kept. */
+/* Not available for remote parameters. */
 static bool has_gradient(const pl_loop_opts *opts)
 {
     return opts->hogwild == NULL && !pl_loop_elsewhere(opts);
@@ -214,7 +215,7 @@ void pl_loop_close(pl_loop *l)
 {
     pl_reader_free(l->other);
     pl_reader_free(l->reader);
-    pl_compute_free(l->scorer); /* in the memory of the other */
+    pl_compute_free(l->scorer); /* shares the other's memory */
     pl_compute_free(l->compute);
     pl_aggregator_free(l->aggregator);
     pl_ahead_free(l->ahead);

@@ -1,5 +1,5 @@
-/* The rest of the share of a worker that is gone is read by the others, each
- * when it has come to the end of an epoch in its own. */
+/* The remaining workers read the rest of a lost worker's share, each after it
+ * has reached the end of an epoch in its own share. */
 #include "train/loop/loop_priv.h"
 
 #include "base/log.h"
@@ -14,8 +14,7 @@ void pl_loop_share_end(pl_loop *l)
         pl_ahead_turn(l->ahead, l->reader);
 }
 
-/* Read the own share where the course stands; what was asked for is not
- * wanted. */
+/* Read the own share from the course's position; discard batches read ahead. */
 static pl_status go_home(pl_loop *l)
 {
     if (l->ahead != NULL)

@@ -1,4 +1,4 @@
-/* What steps of models with keyed parameters need beside: the weights at a
+/* What steps of models with keyed parameters need besides: the weights at a
  * batch's keys, batches read ahead, and sums of sparse gradients. */
 #include "train/loop/loop_priv.h"
 
@@ -13,7 +13,7 @@ bool pl_loop_reads_ahead(const pl_loop_opts *opts)
         return true;
     bool in_memory = opts->train->ops->reader_new == NULL;
     if (opts->sync->ops->local == NULL)
-        return false; /* parameters come between two steps, as a whole */
+        return false; /* all parameters are exchanged between steps */
     return opts->network->sparse && in_memory && opts->hogwild == NULL &&
            opts->order.micro_batches <= 1 && pl_pool_threads(opts->pool) > 1;
 }
@@ -65,9 +65,9 @@ pl_status pl_loop_align_ahead(pl_loop *l)
     return PL_OK;
 }
 
-/* Where the weights are elsewhere, the job may be a step further when they
- * come: a step that a process before this one had pushed its gradient for.
- * Then the batch is another. */
+/* If the weights are remote, the job may be a step further when they arrive,
+ * because an earlier incarnation had already pushed its gradient for the step.
+ * Then another batch is needed. */
 static pl_status begin_current(pl_loop *l, pl_ahead_batch *at)
 {
     for (;;) {

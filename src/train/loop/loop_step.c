@@ -1,6 +1,6 @@
 /* One step: decides which batch is read, how its gradient is computed and
- * handed over (as a whole, or parameter by parameter while the rest is
- * computed), and what is counted of it. */
+ * handed over (as a whole, or parameter by parameter during the computation),
+ * and what is counted. */
 #include "train/loop/loop_priv.h"
 
 #include "base/assert.h"
@@ -27,8 +27,8 @@ const float *pl_loop_gradient(const pl_loop *l, int param, const pl_keys **keys)
     return pl_compute_grad(l->computed, param, keys);
 }
 
-/* Hand the gradients over, those of the last layers first: they were done
- * first. */
+/* Hand over the gradients, those of the last layers first, in the order in
+ * which they were computed. */
 static pl_status ready_all(pl_loop *l)
 {
     pl_sync *sync = l->opts->sync;
@@ -51,7 +51,7 @@ static pl_status need_one(void *context, int param)
     return PL_OK;
 }
 
-/* Hand over what is done, in the order of the block, down to `first`. */
+/* Hand over finished gradients in the order of the block, down to `first`. */
 static pl_status ready_down_to(pl_loop *l, int first)
 {
     pl_sync *sync = l->opts->sync;
@@ -62,8 +62,8 @@ static pl_status ready_down_to(pl_loop *l, int first)
     return PL_OK;
 }
 
-/* The first parameter's is held back until the loss was looked at: no push is
- * complete without it. */
+/* The first parameter's gradient is held back until the loss was checked: no
+ * push is complete without it. */
 static pl_status ready_one(void *context, int param)
 {
     pl_loop *l = context;
@@ -76,7 +76,6 @@ static pl_status ready_one(void *context, int param)
     return PL_OK;
 }
 
-/* In lock step the batch belongs to the step, whatever was dropped. */
 void pl_loop_align_reader(pl_loop *l)
 {
     if (l->opts->own_pace || l->next_read == l->result->progress.step)
@@ -94,7 +93,7 @@ pl_status pl_loop_next_batch(pl_loop *l)
     return PL_OK;
 }
 
-/* The first value of the batch that no model can compute with, or 0. */
+/* The first value of the batch that is not finite, or 0. */
 static float find_not_finite(const pl_batch *batch, int64_t row_values)
 {
     bool sparse = batch->row_start != NULL;
@@ -135,8 +134,8 @@ static pl_status check_loss(pl_loop *l, double loss, int64_t step)
                    isnan(loss) ? "not a number" : "infinite", (long long)step);
 }
 
-/* Gradient of one step, with parameters that are waited for when they are
- * needed, and gradients that leave when they are done. */
+/* Gradient of one step, waiting for parameters as they are needed and handing
+ * over gradients as they are done. */
 static pl_status stream_step(pl_loop *l, int64_t step, double *loss)
 {
     pl_exec_hooks hooks = { need_one, ready_one, l, PL_OK };
@@ -155,8 +154,7 @@ static pl_status stream_step(pl_loop *l, int64_t step, double *loss)
     return PL_OK;
 }
 
-/* The next batch, if it was not read ahead, and what it needs to be computed.
- */
+/* Get the next batch, if it was not read ahead, and prepare it. */
 static pl_status get_batch(pl_loop *l)
 {
     if (l->ahead != NULL)
@@ -176,7 +174,8 @@ static pl_status combine(pl_loop *l, int32_t micro_batch)
     return pl_loop_sums(l) ? pl_loop_sum_put(l, micro_batch) : PL_OK;
 }
 
-/* The update is made on the way, instead of handing gradients over. */
+/* Is the update made during the computation, instead of handing gradients
+ * over? */
 static bool applies(const pl_loop *l)
 {
     if (l->opts->network->sparse)
@@ -184,8 +183,8 @@ static bool applies(const pl_loop *l)
     return l->aggregator == NULL && l->opts->sync->ops->local != NULL;
 }
 
-/* Gradient of one step, computed as a whole, of all its micro-batches; their
- * mean loss. */
+/* Gradient of one step, computed as a whole over its micro-batches; their mean
+ * loss. */
 static pl_status whole_step(pl_loop *l, int64_t step, double *loss)
 {
     bool here = applies(l);
@@ -216,8 +215,7 @@ static pl_status whole_step(pl_loop *l, int64_t step, double *loss)
     return PL_OK;
 }
 
-/* Examples of the last gradient: fewer where an epoch ends in a part of a
- * batch. */
+/* Examples of the last gradient: fewer if an epoch ends within a batch. */
 static int64_t step_examples(const pl_loop *l)
 {
     return l->opts->order.keep_rest ? l->batch.rows : l->grad_examples;
@@ -241,7 +239,7 @@ static void record_step(pl_loop *l, double loss, int64_t behind)
     pl_loop_watch(l, loss);
 }
 
-/* How long this worker took by itself. */
+/* Count this worker's own time, without waiting. */
 static void count_own(pl_loop *l)
 {
     uint64_t own = l->phase_ticks[PL_LOOP_INPUT] +
@@ -252,7 +250,7 @@ static void count_own(pl_loop *l)
     l->own_ticks = own;
 }
 
-/* Record the operators of this step, or not. */
+/* Enable the trace for this step, or disable it. */
 static void switch_trace(const pl_loop *l)
 {
     const pl_loop_opts *opts = l->opts;
@@ -262,7 +260,7 @@ static void switch_trace(const pl_loop *l)
                         step >= opts->trace_first && step <= opts->trace_last);
 }
 
-/* A commit waits for other tasks, and then may make the update here. */
+/* A commit waits for other tasks, then may make the update locally. */
 static void spent_commit(pl_loop *l, int64_t step, const pl_commit *committed)
 {
     uint64_t now = pl_ticks_now(), all = now - l->mark;
@@ -285,7 +283,7 @@ pl_status pl_loop_step(pl_loop *l)
     if (l->ahead != NULL)
         PL_TRY(pl_loop_take_ahead(l));
     if (pl_course_is_over(&l->course))
-        return PL_OK; /* what an earlier process had pushed was the last step */
+        return PL_OK; /* an earlier incarnation had pushed the last step */
     int64_t step = progress->step + 1;
     l->result->held_seconds += l->held;
     l->held = 0;

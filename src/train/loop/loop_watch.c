@@ -1,10 +1,10 @@
-/* When a training is said to diverge: the mean loss of the last 20 batches is
- * more than 4 times that of a model that has learned nothing.  That is the loss
- * of the first batch, or of answers at random where that is more, so that one
- * lucky batch, or a resumed run, which begins low, raises no alarm.  In async
- * and ssp others may have updated the parameters before the first batch is
- * computed: its loss may have exploded already and does not count then, except
- * where the parameters start far from answers at random. */
+/* A training diverges if the mean loss of the last 20 batches is more than 4
+ * times that of an untrained model.  That is the loss of the first batch, or of
+ * random answers if higher, so that a lucky batch, or a resumed run, which
+ * starts low, raises no alarm.  In async and ssp, other workers may have
+ * updated the parameters before the first batch is computed: its loss may have
+ * exploded already and is not used, unless the parameters start with a loss far
+ * above random answers. */
 #include "train/loop/loop_priv.h"
 
 #include "base/log.h"
@@ -15,15 +15,15 @@
 #define BATCHES 20
 #define TIMES   4
 
-/* Of answers at random. */
+/* Of random answers. */
 static double chance_loss(const pl_network *network)
 {
-    if (network->sparse) /* yes or no */
+    if (network->sparse) /* binary */
         return log(2);
     return log((double)pl_node_shape(network->logits).dim[1]);
 }
 
-/* Of a model that has learned nothing, after the first batch. */
+/* Loss of an untrained model, from the first batch. */
 static double first_loss(const pl_loop *l, double loss)
 {
     double chance = chance_loss(l->opts->network);

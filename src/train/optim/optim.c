@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define PART 256 /* keys updated at once: they stay in the nearest cache */
+#define PART 256 /* keys updated at once, in the first-level cache */
 
 #define OPS(kind, name) [PL_OPTIM_##kind] = &pl_optim_##name,
 
@@ -18,7 +18,7 @@ const pl_optim_ops *const *pl_optim_list(void)
     return list;
 }
 
-/* For a number whose 0, the default, is of use too. */
+/* For an option whose default is 0, but where 0 is also meaningful. */
 static double number(double given, double fallback)
 {
     if (given == 0)
@@ -63,7 +63,7 @@ static double initial(const pl_optim *optim)
     return optim->ops->initial != NULL ? optim->ops->initial(&optim->opts) : 0;
 }
 
-/* Memory that is not touched costs nothing. */
+/* Untouched memory costs nothing. */
 static pl_status new_slot(const pl_optim *optim, const pl_params *params,
                           pl_params **out)
 {
@@ -117,7 +117,7 @@ void pl_optim_average(pl_optim *optim, int64_t first, double rate)
     optim->average_rate = (float)rate;
 }
 
-/* Elements of a range that lie before the running averages. */
+/* Elements of a range that precede the running averages. */
 static int64_t trained_of(const pl_optim *optim, int64_t first, int64_t count)
 {
     int64_t trained = optim->averaged - first;

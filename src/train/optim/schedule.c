@@ -14,7 +14,7 @@ static int64_t first_full(const pl_schedule *schedule)
     return schedule->warmup > 1 ? schedule->warmup : 1;
 }
 
-/* What is left of the rate `since` updates after the first full one. */
+/* The factor of the rate `since` updates after the first full one. */
 typedef double factor_of(const pl_schedule *schedule, int64_t since);
 
 static double constant(const pl_schedule *schedule, int64_t since)

@@ -2,7 +2,7 @@
 
 #include "base/buffer.h"
 
-static void what_was_put_stands_in_order(void **state)
+static void appended_bytes_stay_in_order(void **state)
 {
     (void)state;
     pl_buffer b = { 0 };
@@ -17,7 +17,7 @@ static void what_was_put_stands_in_order(void **state)
     assert_null(b.data);
 }
 
-static void it_grows(void **state)
+static void buffer_grows(void **state)
 {
     (void)state;
     pl_buffer b = { 0 };
@@ -29,7 +29,7 @@ static void it_grows(void **state)
     pl_buffer_close(&b);
 }
 
-static void cleared_it_begins_anew_and_grows_in_place(void **state)
+static void cleared_buffer_starts_empty_and_grows_in_place(void **state)
 {
     (void)state;
     pl_buffer b = { 0 };
@@ -80,8 +80,8 @@ static void it_is_saved(void **state)
     pl_mem_free(text);
 }
 
-UNIT_TESTS(cmocka_unit_test(what_was_put_stands_in_order),
-           cmocka_unit_test(it_grows),
-           cmocka_unit_test(cleared_it_begins_anew_and_grows_in_place),
+UNIT_TESTS(cmocka_unit_test(appended_bytes_stay_in_order),
+           cmocka_unit_test(buffer_grows),
+           cmocka_unit_test(cleared_buffer_starts_empty_and_grows_in_place),
            cmocka_unit_test(a_failed_allocation_is_remembered),
            TEST_IN_FOLDER(it_is_saved))

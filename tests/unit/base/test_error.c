@@ -12,7 +12,7 @@ static void status_text_names_every_code(void **state)
     assert_string_equal("unknown", pl_status_text((pl_status)-1));
 }
 
-static void fail_writes_cause_and_place(void **state)
+static void fail_writes_cause_and_location(void **state)
 {
     (void)state;
     pl_fail_at("src/data/idx/idx.c", 18, "magic 0x%08x is not IDX",
@@ -21,7 +21,7 @@ static void fail_writes_cause_and_place(void **state)
                         pl_error_message());
 }
 
-static void fail_keeps_the_place_of_a_failure_told_on(void **state)
+static void fail_keeps_the_location_of_a_wrapped_failure(void **state)
 {
     (void)state;
     (void)PL_FAIL(PL_IO, "worker 2: %s", "disk full [src/base/file/file.c:12]");
@@ -37,7 +37,7 @@ static void fail_keeps_the_place_of_a_failure_told_on(void **state)
     }
 }
 
-static void the_words_end_before_the_place(void **state)
+static void error_text_ends_before_the_location(void **state)
 {
     (void)state;
     assert_int_equal(4, pl_error_words("full [src/base/file/file.c:12]"));
@@ -75,7 +75,7 @@ static void fail_may_quote_the_message_before(void **state)
                         pl_error_message());
 }
 
-static void fail_cuts_a_long_text_but_keeps_the_place(void **state)
+static void fail_cuts_a_long_text_but_keeps_the_location(void **state)
 {
     (void)state;
     char text[2 * PL_ERROR_BYTES];
@@ -164,7 +164,7 @@ static void version_has_three_parts(void **state)
                      sscanf(pl_version(), "%d.%d.%d", &major, &minor, &patch));
 }
 
-static void foreign_text_stays_one_line(void **state)
+static void untrusted_text_stays_on_one_line(void **state)
 {
     (void)state;
     pl_status status = PL_FAIL(PL_PEER, "it says \"%s\"", "a\nb\x1b[2J\xff");
@@ -175,15 +175,15 @@ static void foreign_text_stays_one_line(void **state)
 }
 
 UNIT_TESTS(
-    cmocka_unit_test(foreign_text_stays_one_line),
+    cmocka_unit_test(untrusted_text_stays_on_one_line),
     cmocka_unit_test(status_text_names_every_code),
-    cmocka_unit_test(fail_writes_cause_and_place),
-    cmocka_unit_test(fail_keeps_the_place_of_a_failure_told_on),
-    cmocka_unit_test(the_words_end_before_the_place),
+    cmocka_unit_test(fail_writes_cause_and_location),
+    cmocka_unit_test(fail_keeps_the_location_of_a_wrapped_failure),
+    cmocka_unit_test(error_text_ends_before_the_location),
     cmocka_unit_test(fail_names_the_file_without_the_folder_it_was_built_in),
     cmocka_unit_test(context_goes_in_front),
     cmocka_unit_test(fail_may_quote_the_message_before),
-    cmocka_unit_test(fail_cuts_a_long_text_but_keeps_the_place),
+    cmocka_unit_test(fail_cuts_a_long_text_but_keeps_the_location),
     cmocka_unit_test(context_of_any_length_stays_in_bounds),
     cmocka_unit_test(error_save_and_raise_carry_status_and_message),
     cmocka_unit_test(error_raise_of_success_leaves_the_message),

@@ -34,7 +34,7 @@ static int restore(void **state)
     return 0;
 }
 
-static void a_further_line_is_no_warning_of_its_own(void **state)
+static void a_continuation_line_is_not_a_separate_warning(void **state)
 {
     (void)state;
     struct seen seen = { 0 };
@@ -89,7 +89,7 @@ static void log_cuts_a_long_line(void **state)
     assert_int_equal(4094, strlen(seen.line));
 }
 
-static void log_quotes_what_would_forge_a_line(void **state)
+static void log_escapes_text_that_would_forge_a_line(void **state)
 {
     (void)state;
     struct seen seen = { 0 };
@@ -120,10 +120,12 @@ static void log_writes_lines_whole_from_several_threads(void **state)
 }
 
 UNIT_TESTS(
-    cmocka_unit_test_teardown(a_further_line_is_no_warning_of_its_own, restore),
+    cmocka_unit_test_teardown(a_continuation_line_is_not_a_separate_warning,
+                              restore),
     cmocka_unit_test_teardown(log_gives_the_sink_a_line_and_its_level, restore),
     cmocka_unit_test_teardown(log_makes_no_line_above_the_level, restore),
     cmocka_unit_test_teardown(log_cuts_a_long_line, restore),
-    cmocka_unit_test_teardown(log_quotes_what_would_forge_a_line, restore),
+    cmocka_unit_test_teardown(log_escapes_text_that_would_forge_a_line,
+                              restore),
     cmocka_unit_test_teardown(log_writes_lines_whole_from_several_threads,
                               restore))

@@ -105,7 +105,7 @@ static void mem_grow_makes_room_for_one_more(void **state)
     assert_int_equal(live, pl_mem_live());
 }
 
-static void mem_new_reports_what_it_could_not_get(void **state)
+static void mem_new_reports_the_size_of_a_failed_allocation(void **state)
 {
     (void)state;
     double *values;
@@ -206,7 +206,7 @@ UNIT_TESTS(cmocka_unit_test(mem_alloc_gives_zeroed_memory),
            cmocka_unit_test(mem_alloc_refuses_a_product_that_overflows),
            cmocka_unit_test(mem_resize_keeps_what_was_there),
            cmocka_unit_test(mem_grow_makes_room_for_one_more),
-           cmocka_unit_test(mem_new_reports_what_it_could_not_get),
+           cmocka_unit_test(mem_new_reports_the_size_of_a_failed_allocation),
            cmocka_unit_test(mem_live_bytes_follow_each_allocation),
            cmocka_unit_test(mem_fail_at_hits_exactly_one_allocation),
            cmocka_unit_test(mem_fail_at_spares_other_threads),

@@ -64,7 +64,7 @@ static void thread_start_survives_each_failed_allocation(void **state)
         pl_thread_start(&thread, "t", do_nothing, NULL), join_ok(thread));
 }
 
-/* A waiter and whoever wakes it. */
+/* A waiter and the thread that wakes it. */
 struct waiting {
     pl_clock clock;
     pl_mutex lock;
@@ -296,7 +296,7 @@ static void pool_runs_two_items_at_once(void **state)
 }
 
 /* The other thread takes what was started while the caller is busy. */
-static void pool_works_while_the_caller_does(void **state)
+static void pool_works_alongside_the_caller(void **state)
 {
     (void)state;
     struct meeting meeting = { 0 };
@@ -311,7 +311,7 @@ static void pool_works_while_the_caller_does(void **state)
 
 /* Finished, or overtaken by a job of one item, of several, or by another that
  * is started, or by the end. */
-static void pool_does_all_that_was_started(void **state)
+static void pool_completes_everything_that_was_started(void **state)
 {
     (void)state;
     for (int threads = 1; threads <= MOST_THREADS; threads++) {
@@ -371,8 +371,8 @@ UNIT_TESTS(
     cmocka_unit_test(pool_runs_jobs_of_changing_size),
     cmocka_unit_test(pool_needs_no_thread_but_the_callers),
     cmocka_unit_test(pool_runs_two_items_at_once),
-    cmocka_unit_test(pool_works_while_the_caller_does),
-    cmocka_unit_test(pool_does_all_that_was_started),
+    cmocka_unit_test(pool_works_alongside_the_caller),
+    cmocka_unit_test(pool_completes_everything_that_was_started),
     cmocka_unit_test(pool_wakes_threads_that_fell_asleep),
     cmocka_unit_test(pool_that_never_ran_can_be_freed),
     cmocka_unit_test(pool_new_survives_each_failed_allocation),

@@ -137,7 +137,7 @@ static pl_dataset *open_stream(const char *path, const pl_sparse_format *format)
     return set;
 }
 
-static void more_examples_than_counted_are_told(void **state)
+static void more_examples_than_counted_are_reported(void **state)
 {
     pl_map_allow();
     for (size_t f = 0; f < FORMATS; f++) {
@@ -154,7 +154,7 @@ static void more_examples_than_counted_are_told(void **state)
     }
 }
 
-static void fewer_examples_than_counted_are_told(void **state)
+static void fewer_examples_than_counted_are_reported(void **state)
 {
     pl_map_allow();
     char *text = make_libsvm(true);
@@ -171,7 +171,7 @@ static void fewer_examples_than_counted_are_told(void **state)
     free(text);
 }
 
-static void truncation_is_told(void **state)
+static void truncation_is_reported(void **state)
 {
     pl_map_allow();
     for (size_t f = 0; f < FORMATS; f++)
@@ -185,7 +185,7 @@ static void truncation_is_told(void **state)
         }
 }
 
-static void images_that_go_are_told(void **state)
+static void images_that_disappear_are_reported(void **state)
 {
     static uint8_t pixels[100 * 28 * 28];
     uint8_t labels[100] = { 0 };
@@ -211,7 +211,7 @@ static void images_that_go_are_told(void **state)
     assert_ok(pl_dataset_check(set, true));
     assert_int_equal(
         0, truncate(test_path(*state, "train-images-idx3-ubyte"), 20));
-    assert_ok(pl_dataset_check(set, false)); /* nobody read it since */
+    assert_ok(pl_dataset_check(set, false)); /* not read since */
     const uint8_t *rows = batch.features.data;
     assert_int_equal(0, rows[99 * 28 * 28]);
     assert_fails(PL_IO, "train-images-idx3-ubyte changed while it was read",
@@ -264,7 +264,7 @@ static void make_table(const char *folder, const char *target)
 }
 
 /* Whether it is read at once or stays mapped. */
-static void tables_that_are_cut_while_they_are_opened_are_told(void **state)
+static void tables_truncated_while_opened_are_reported(void **state)
 {
     /* Records are looked at first, and so is what an archive holds. */
     static const struct {
@@ -319,9 +319,9 @@ static void a_bomb_is_not_unpacked(void **state)
     free(bomb);
 }
 
-UNIT_TESTS(TEST_IN_FOLDER(more_examples_than_counted_are_told),
-           TEST_IN_FOLDER(fewer_examples_than_counted_are_told),
-           TEST_IN_FOLDER(truncation_is_told),
-           TEST_IN_FOLDER(images_that_go_are_told),
-           TEST_IN_FOLDER(tables_that_are_cut_while_they_are_opened_are_told),
+UNIT_TESTS(TEST_IN_FOLDER(more_examples_than_counted_are_reported),
+           TEST_IN_FOLDER(fewer_examples_than_counted_are_reported),
+           TEST_IN_FOLDER(truncation_is_reported),
+           TEST_IN_FOLDER(images_that_disappear_are_reported),
+           TEST_IN_FOLDER(tables_truncated_while_opened_are_reported),
            TEST_IN_FOLDER(a_bomb_is_not_unpacked))

@@ -2,7 +2,7 @@
 
 #include "data/synthetic.h"
 
-static void synthetic_has_what_was_asked_for(void **state)
+static void synthetic_has_the_requested_shape(void **state)
 {
     (void)state;
     pl_dataset *set;
@@ -116,7 +116,7 @@ static void synthetic_can_be_learnt(void **state)
     pl_dataset_free(test);
 }
 
-static void synthetic_refuses_what_makes_no_sense(void **state)
+static void synthetic_refuses_invalid_options(void **state)
 {
     (void)state;
     pl_dataset *set = NULL;
@@ -154,9 +154,9 @@ static void synthetic_open_survives_each_failed_allocation(void **state)
         pl_synthetic_open(&set, PL_SPLIT_TRAIN, &opts), pl_dataset_free(set));
 }
 
-UNIT_TESTS(cmocka_unit_test(synthetic_has_what_was_asked_for),
+UNIT_TESTS(cmocka_unit_test(synthetic_has_the_requested_shape),
            cmocka_unit_test(synthetic_default_fits_64_mb_but_has_256_examples),
            cmocka_unit_test(synthetic_depends_on_seed_and_split_only),
            cmocka_unit_test(synthetic_can_be_learnt),
-           cmocka_unit_test(synthetic_refuses_what_makes_no_sense),
+           cmocka_unit_test(synthetic_refuses_invalid_options),
            cmocka_unit_test(synthetic_open_survives_each_failed_allocation))

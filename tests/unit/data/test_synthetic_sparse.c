@@ -16,7 +16,7 @@ static size_t id_bytes(const pl_dataset *set)
     return (size_t)set->count * NON_ZEROS * sizeof *set->ids;
 }
 
-static void clicks_have_what_was_asked_for(void **state)
+static void clicks_have_the_requested_shape(void **state)
 {
     (void)state;
     pl_source_opts opts = { .examples = 3000, .features = 5000 };
@@ -118,7 +118,7 @@ static void clicks_come_shuffled_in_place(void **state)
     pl_dataset_free(set);
 }
 
-static void clicks_refuse_what_makes_no_sense(void **state)
+static void clicks_refuse_invalid_options(void **state)
 {
     (void)state;
     pl_dataset *set = NULL;
@@ -143,9 +143,9 @@ static void clicks_survive_each_failed_allocation(void **state)
         pl_dataset_free(set));
 }
 
-UNIT_TESTS(cmocka_unit_test(clicks_have_what_was_asked_for),
+UNIT_TESTS(cmocka_unit_test(clicks_have_the_requested_shape),
            cmocka_unit_test(clicks_are_numbered_by_frequency),
            cmocka_unit_test(clicks_depend_on_seed_and_split_only),
            cmocka_unit_test(clicks_come_shuffled_in_place),
-           cmocka_unit_test(clicks_refuse_what_makes_no_sense),
+           cmocka_unit_test(clicks_refuse_invalid_options),
            cmocka_unit_test(clicks_survive_each_failed_allocation))

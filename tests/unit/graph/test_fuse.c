@@ -221,7 +221,7 @@ static void fuse_ends_before_what_a_gradient_needs(void **state)
     pl_graph_free(n.graph);
 }
 
-static void fuse_leaves_what_others_read(void **state)
+static void fuse_keeps_results_that_others_read(void **state)
 {
     (void)state;
     net n;
@@ -260,5 +260,5 @@ static void fuse_survives_failed_allocations(void **state)
 UNIT_TESTS(cmocka_unit_test(fuse_changes_no_bit),
            cmocka_unit_test(fuse_runs_a_chain_and_its_gradient_as_two_steps),
            cmocka_unit_test(fuse_ends_before_what_a_gradient_needs),
-           cmocka_unit_test(fuse_leaves_what_others_read),
+           cmocka_unit_test(fuse_keeps_results_that_others_read),
            cmocka_unit_test(fuse_survives_failed_allocations))

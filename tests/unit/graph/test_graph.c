@@ -139,7 +139,7 @@ static void graph_names_the_node_of_each_wrong_shape(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void graph_remembers_the_first_mistake(void **state)
+static void graph_remembers_the_first_error(void **state)
 {
     (void)state;
     fixture f = make();
@@ -150,7 +150,7 @@ static void graph_remembers_the_first_mistake(void **state)
     assert_null(pl_input(f.graph, "late", PL_FLOAT32, PL_SHAPE(PL_BATCH)));
     assert_int_equal(count, pl_graph_count(f.graph));
     assert_fails(PL_SHAPE, "node add5", pl_graph_status(f.graph));
-    /* What needs a whole graph says the same. */
+    /* Calls that need a complete graph report the same error. */
     pl_node *diff[2];
     pl_plan *plan = NULL;
     assert_fails(PL_SHAPE, "node add5",
@@ -186,7 +186,7 @@ static void graph_passes_null_through_every_call(void **state)
     assert_null(pl_mean(NULL));
     assert_null(pl_sum(NULL));
     assert_int_equal(0, pl_node_shape(NULL).rank);
-    assert_ok(pl_graph_status(f.graph)); /* no mistake of its own */
+    assert_ok(pl_graph_status(f.graph)); /* no error of its own */
     pl_graph_free(f.graph);
 }
 
@@ -311,7 +311,7 @@ static void graph_has_no_gradient_where_the_loss_does_not_depend(void **state)
     pl_graph_free(f.graph);
 }
 
-static void graph_refuses_a_loss_that_is_no_scalar(void **state)
+static void graph_refuses_a_loss_that_is_not_a_scalar(void **state)
 {
     (void)state;
     fixture f = make();
@@ -331,7 +331,7 @@ static bool separable(const pl_node *loss)
     return result;
 }
 
-static void graph_tells_which_losses_a_batch_may_be_cut_for(void **state)
+static void graph_knows_for_which_losses_a_batch_may_be_split(void **state)
 {
     (void)state;
     fixture f = make();
@@ -448,14 +448,14 @@ static void exec_survives_failed_allocations(void **state)
 
 UNIT_TESTS(
     cmocka_unit_test(graph_names_the_node_of_each_wrong_shape),
-    cmocka_unit_test(graph_remembers_the_first_mistake),
+    cmocka_unit_test(graph_remembers_the_first_error),
     cmocka_unit_test(graph_passes_null_through_every_call),
     cmocka_unit_test(graph_names_nodes_by_operator_and_number),
     cmocka_unit_test(graph_flattens_all_but_the_batch),
     cmocka_unit_test(graph_adds_the_gradients_of_a_parameter_used_twice),
     cmocka_unit_test(graph_gives_parameters_gradients_of_their_own),
     cmocka_unit_test(graph_has_no_gradient_where_the_loss_does_not_depend),
-    cmocka_unit_test(graph_refuses_a_loss_that_is_no_scalar),
-    cmocka_unit_test(graph_tells_which_losses_a_batch_may_be_cut_for),
+    cmocka_unit_test(graph_refuses_a_loss_that_is_not_a_scalar),
+    cmocka_unit_test(graph_knows_for_which_losses_a_batch_may_be_split),
     cmocka_unit_test(graph_survives_failed_allocations),
     cmocka_unit_test(exec_survives_failed_allocations))

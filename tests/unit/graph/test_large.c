@@ -271,7 +271,7 @@ static void check_factors(architecture *make, machine_opts o, int expected)
     pl_graph_free(n.graph);
 }
 
-static void factors_give_the_gradient_in_both_worlds(void **state)
+static void factors_give_the_gradient_in_small_and_large_plans(void **state)
 {
     (void)state;
     static const pl_world worlds[] = { PL_WORLD_SMALL, PL_WORLD_LARGE };
@@ -318,7 +318,7 @@ static void check_agreement(architecture *make, machine_opts o)
     machine_init(&reference, &n, o);
     assert_true(large(&m));
     assert_false(large(&reference));
-    /* All rows, fewer, and all again: nothing of a run stays behind. */
+    /* All rows, fewer, and all again: a run leaves nothing behind. */
     static const int64_t rows[] = { BATCH, 1, BATCH - 1, BATCH };
     for (uint64_t i = 0; i < 4; i++) {
         double loss = run(&m, rows[i], i),
@@ -450,7 +450,7 @@ static pl_node *heavy_product(net *n, pl_node *x)
 }
 
 /* By shape alone. */
-static void plan_chooses_the_world_by_shape(void **state)
+static void plan_chooses_small_or_large_by_shape(void **state)
 {
     (void)state;
     static const struct {
@@ -482,7 +482,7 @@ static void plan_chooses_the_world_by_shape(void **state)
     }
 }
 
-/* In turns in one memory: nothing is expected of it between two runs. */
+/* Alternating in one memory: no plan relies on its content between two runs. */
 static void large_plan_runs_in_the_memory_of_another(void **state)
 {
     (void)state;
@@ -509,7 +509,7 @@ static void large_plan_runs_in_the_memory_of_another(void **state)
     pl_graph_free(n.graph);
 }
 
-/* Watches a run: parameters are no numbers until they are needed. */
+/* Observes a run: parameters are NaN until they are needed. */
 typedef struct watcher {
     machine *m;
     pl_params *real;   /* the parameters */
@@ -587,7 +587,7 @@ static void check_hooks(architecture *make, machine_opts o)
     pl_graph_free(n.graph);
 }
 
-static void exec_asks_for_parameters_and_tells_of_gradients(void **state)
+static void exec_requests_parameters_and_reports_gradients(void **state)
 {
     (void)state;
     static architecture *const nets[] = { small_alexnet, odd_one, forgetful };
@@ -634,11 +634,11 @@ int main(void)
         cmocka_unit_test(large_plan_agrees_with_the_reference),
         cmocka_unit_test(large_plan_in_bf16_is_near_the_reference),
         cmocka_unit_test(large_plan_repeats_its_bits),
-        cmocka_unit_test(factors_give_the_gradient_in_both_worlds),
+        cmocka_unit_test(factors_give_the_gradient_in_small_and_large_plans),
         cmocka_unit_test(large_plan_joins_relu_and_bias_gradient),
-        cmocka_unit_test(plan_chooses_the_world_by_shape),
+        cmocka_unit_test(plan_chooses_small_or_large_by_shape),
         cmocka_unit_test(large_plan_runs_in_the_memory_of_another),
-        cmocka_unit_test(exec_asks_for_parameters_and_tells_of_gradients),
+        cmocka_unit_test(exec_requests_parameters_and_reports_gradients),
         cmocka_unit_test(large_plan_survives_each_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

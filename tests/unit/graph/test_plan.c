@@ -237,7 +237,7 @@ static int64_t largest_live_set(const net *n, const pl_plan *plan)
     return largest;
 }
 
-static void plan_takes_no_less_than_what_lives_at_once(void **state)
+static void plan_memory_covers_all_live_results(void **state)
 {
     (void)state;
     for (int round = 0; round < 60; round++) {
@@ -256,7 +256,7 @@ static void plan_takes_no_less_than_what_lives_at_once(void **state)
 }
 
 /* Forward only, a chain needs two results at a time, however long it is. */
-static void plan_of_a_deep_net_uses_memory_again(void **state)
+static void plan_of_a_deep_net_reuses_memory(void **state)
 {
     (void)state;
     pl_graph *graph;
@@ -280,7 +280,7 @@ static void plan_of_a_deep_net_uses_memory_again(void **state)
     pl_graph_free(graph);
 }
 
-static void plan_converts_a_view_for_those_who_cannot_read_it(void **state)
+static void plan_converts_a_view_for_operators_that_cannot_read_it(void **state)
 {
     (void)state;
     batch b;
@@ -397,7 +397,7 @@ static void plan_runs_fewer_rows_than_planned(void **state)
     pl_graph_free(n.graph);
 }
 
-static void exec_writes_the_gradients_where_it_is_told(void **state)
+static void exec_writes_the_gradients_to_the_given_memory(void **state)
 {
     (void)state;
     for (int round = 0; round < 20; round++) {
@@ -427,8 +427,8 @@ static void exec_writes_the_gradients_where_it_is_told(void **state)
     }
 }
 
-/* An early result that is asked for is there at the end, untouched by those
- * that might have taken its memory. */
+/* An early result that is an output is intact at the end: no later result took
+ * its memory. */
 static void plan_keeps_its_outputs(void **state)
 {
     (void)state;
@@ -460,7 +460,7 @@ static void plan_keeps_its_outputs(void **state)
     pl_graph_free(graph);
 }
 
-/* A plan that no machine could hold can still be asked how large it is. */
+/* A plan too large for any machine still reports its size. */
 static void plan_needs_no_memory_until_it_is_executed(void **state)
 {
     (void)state;
@@ -485,13 +485,14 @@ static void plan_needs_no_memory_until_it_is_executed(void **state)
     pl_graph_free(graph);
 }
 
-UNIT_TESTS(cmocka_unit_test(plan_that_shares_memory_computes_the_same),
-           cmocka_unit_test(plan_takes_no_less_than_what_lives_at_once),
-           cmocka_unit_test(plan_of_a_deep_net_uses_memory_again),
-           cmocka_unit_test(plan_converts_a_view_for_those_who_cannot_read_it),
-           cmocka_unit_test(plan_reads_a_batch_in_place_where_it_can),
-           cmocka_unit_test(plan_converts_an_input_without_a_batch),
-           cmocka_unit_test(plan_runs_fewer_rows_than_planned),
-           cmocka_unit_test(exec_writes_the_gradients_where_it_is_told),
-           cmocka_unit_test(plan_keeps_its_outputs),
-           cmocka_unit_test(plan_needs_no_memory_until_it_is_executed))
+UNIT_TESTS(
+    cmocka_unit_test(plan_that_shares_memory_computes_the_same),
+    cmocka_unit_test(plan_memory_covers_all_live_results),
+    cmocka_unit_test(plan_of_a_deep_net_reuses_memory),
+    cmocka_unit_test(plan_converts_a_view_for_operators_that_cannot_read_it),
+    cmocka_unit_test(plan_reads_a_batch_in_place_where_it_can),
+    cmocka_unit_test(plan_converts_an_input_without_a_batch),
+    cmocka_unit_test(plan_runs_fewer_rows_than_planned),
+    cmocka_unit_test(exec_writes_the_gradients_to_the_given_memory),
+    cmocka_unit_test(plan_keeps_its_outputs),
+    cmocka_unit_test(plan_needs_no_memory_until_it_is_executed))

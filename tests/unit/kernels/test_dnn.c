@@ -55,7 +55,8 @@ static float *floats(int64_t count)
 {
     float *data = aligned_alloc(64, (size_t)(count * 4 + 63) / 64 * 64);
     assert_non_null(data);
-    memset(data, 0xff, (size_t)count * 4); /* NaN: who reads it is found out */
+    memset(data, 0xff,
+           (size_t)count * 4); /* NaN: a read of it shows in the result */
     return data;
 }
 
@@ -284,7 +285,7 @@ static void check_all_in(void (*check)(fixture *), bool relu, bool bf16)
             continue;
         for (int i = 0; i < SHAPES; i++) {
             /* Two threads for one shape only: when other programs keep the
-             * cores busy, each meeting inside oneDNN waits for its turn. */
+             * cores busy, each barrier inside oneDNN waits for its turn. */
             fixture f = { .table = table,
                           .s = &shapes[i],
                           .c = sizes_of(&shapes[i]),
@@ -333,7 +334,7 @@ static void dnn_bf16_convolutions_agree_with_the_reference(void **state)
 }
 
 /* The place of a pixel in blocks, by hand. */
-static void dnn_blocks_lie_as_documented(void **state)
+static void dnn_block_layout_is_as_documented(void **state)
 {
     (void)state;
     FOR_EACH_TABLE(table)
@@ -490,7 +491,7 @@ static void dnn_bf16_dense_layers_agree_with_the_reference(void **state)
     }
 }
 
-static void dnn_product_can_add_to_what_is_there(void **state)
+static void dnn_product_can_accumulate(void **state)
 {
     (void)state;
     const float a[] = { 1, 2, 3, 4 }, b[] = { 5, 6, 7, 8 };
@@ -563,9 +564,9 @@ int main(void)
         cmocka_unit_test(dnn_weight_gradient_agrees_with_the_reference),
         cmocka_unit_test(dnn_bf16_convolutions_agree_with_the_reference),
         cmocka_unit_test(dnn_bf16_dense_layers_agree_with_the_reference),
-        cmocka_unit_test(dnn_blocks_lie_as_documented),
+        cmocka_unit_test(dnn_block_layout_is_as_documented),
         cmocka_unit_test(dnn_products_agree_with_the_reference),
-        cmocka_unit_test(dnn_product_can_add_to_what_is_there),
+        cmocka_unit_test(dnn_product_can_accumulate),
         cmocka_unit_test(dnn_op_survives_each_failed_allocation),
         cmocka_unit_test(team_runs_each_item_once),
     };

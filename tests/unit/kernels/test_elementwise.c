@@ -118,7 +118,7 @@ static void check(fixture *f, const elementwise *kernel, int64_t n)
     }
 }
 
-static void elementwise_is_the_reference(void **state)
+static void elementwise_matches_the_reference(void **state)
 {
     for (size_t k = 0; k < KERNELS; k++) {
         for (int64_t n = 1; n <= 70; n++)
@@ -147,8 +147,8 @@ static void elementwise_result_may_be_a_source(void **state)
             }
 }
 
-/* Threads and servers cut ranges where they like. */
-static void elementwise_rounds_alike_wherever_a_range_is_cut(void **state)
+/* Threads and servers may split ranges anywhere. */
+static void elementwise_rounds_equally_for_any_split_of_a_range(void **state)
 {
     fixture *f = *state;
     const int64_t n = 1000;
@@ -217,7 +217,7 @@ static void sigmoid_is_exact_to_four_units(void **state)
     }
 }
 
-static void elementwise_bears_the_ends_of_the_range(void **state)
+static void elementwise_handles_the_ends_of_the_range(void **state)
 {
     (void)state;
     const float src[] = { INFINITY, -INFINITY, NAN,   FLT_MAX, -FLT_MAX,
@@ -277,10 +277,10 @@ static void load_reads_every_view(void **state)
 #define WITH_FIXTURE(test)                                                     \
     cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-UNIT_TESTS(WITH_FIXTURE(elementwise_is_the_reference),
+UNIT_TESTS(WITH_FIXTURE(elementwise_matches_the_reference),
            WITH_FIXTURE(elementwise_result_may_be_a_source),
-           WITH_FIXTURE(elementwise_rounds_alike_wherever_a_range_is_cut),
+           WITH_FIXTURE(elementwise_rounds_equally_for_any_split_of_a_range),
            cmocka_unit_test(tanh_is_exact_to_three_units),
            cmocka_unit_test(sigmoid_is_exact_to_four_units),
-           cmocka_unit_test(elementwise_bears_the_ends_of_the_range),
+           cmocka_unit_test(elementwise_handles_the_ends_of_the_range),
            WITH_FIXTURE(load_reads_every_view))

@@ -1,4 +1,4 @@
-/* The batch-in-lanes layout: there and back, and what fills it up. */
+/* The batch-in-lanes layout: conversion in both directions, and padding. */
 #include "support/kernels.h"
 
 #include <math.h>
@@ -80,7 +80,7 @@ static void lanes_hold_every_row_and_zeros(void **state)
 }
 
 /* A blow-up must reach the loss, wherever in a window it is. */
-static void max_pool_passes_a_nan_on(void **state)
+static void max_pool_propagates_nan(void **state)
 {
     (void)state;
     const pl_window w = { 1, 2, 2, 1, 1, 2, 2 };
@@ -96,7 +96,7 @@ static void max_pool_passes_a_nan_on(void **state)
 }
 
 /* Likewise where pooling is one step with the convolution before it. */
-static void conv_block_passes_a_nan_on(void **state)
+static void conv_block_propagates_nan(void **state)
 {
     (void)state;
     const pl_conv_block block = {
@@ -122,5 +122,5 @@ static void conv_block_passes_a_nan_on(void **state)
 
 UNIT_TESTS(cmocka_unit_test_setup_teardown(lanes_hold_every_row_and_zeros,
                                            setup, NULL),
-           cmocka_unit_test(max_pool_passes_a_nan_on),
-           cmocka_unit_test(conv_block_passes_a_nan_on))
+           cmocka_unit_test(max_pool_propagates_nan),
+           cmocka_unit_test(conv_block_propagates_nan))

@@ -200,17 +200,17 @@ static void check_shapes(fixture *f, check_product *check)
     }
 }
 
-static void matmul_nt_is_the_reference(void **state)
+static void matmul_nt_matches_the_reference(void **state)
 {
     check_shapes(*state, check_nt);
 }
 
-static void matmul_nn_is_the_reference(void **state)
+static void matmul_nn_matches_the_reference(void **state)
 {
     check_shapes(*state, check_nn);
 }
 
-static void matmul_tn_is_the_reference(void **state)
+static void matmul_tn_matches_the_reference(void **state)
 {
     check_shapes(*state, check_tn);
 }
@@ -240,7 +240,7 @@ static void matmul_reads_a_batch_of_pixels(void **state)
 
 /* A row's result does not depend on the rows beside it, so a batch may be cut
  * into shards. */
-static void matmul_rounds_a_row_alike_in_any_batch(void **state)
+static void matmul_rounds_a_row_equally_in_any_batch(void **state)
 {
     fixture *f = *state;
     const int64_t n = 33, m = 10, k = 70;
@@ -263,8 +263,8 @@ static void matmul_rounds_a_row_alike_in_any_batch(void **state)
 #define WITH_FIXTURE(test)                                                     \
     cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-UNIT_TESTS(WITH_FIXTURE(matmul_nt_is_the_reference),
-           WITH_FIXTURE(matmul_nn_is_the_reference),
-           WITH_FIXTURE(matmul_tn_is_the_reference),
+UNIT_TESTS(WITH_FIXTURE(matmul_nt_matches_the_reference),
+           WITH_FIXTURE(matmul_nn_matches_the_reference),
+           WITH_FIXTURE(matmul_tn_matches_the_reference),
            WITH_FIXTURE(matmul_reads_a_batch_of_pixels),
-           WITH_FIXTURE(matmul_rounds_a_row_alike_in_any_batch))
+           WITH_FIXTURE(matmul_rounds_a_row_equally_in_any_batch))

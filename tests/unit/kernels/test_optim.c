@@ -112,7 +112,7 @@ static void assert_near(optimizer o, const pl_kernels *table, const float *got,
                      (double)got[i], (double)expected[i]);
 }
 
-static void optimizer_is_the_reference(void **state)
+static void optimizer_matches_the_reference(void **state)
 {
     fixture *f = *state;
     for (int k = 0; k < OPTIMIZERS; k++)
@@ -135,8 +135,8 @@ static void optimizer_is_the_reference(void **state)
         }
 }
 
-/* Threads and servers cut ranges where they like. */
-static void optimizer_rounds_alike_wherever_a_range_is_cut(void **state)
+/* Threads and servers may split ranges anywhere. */
+static void optimizer_rounds_equally_for_any_split_of_a_range(void **state)
 {
     fixture *f = *state;
     for (int k = 0; k < OPTIMIZERS; k++)
@@ -180,6 +180,6 @@ static void optimizer_leaves_zeros_zero(void **state)
 #define WITH_FIXTURE(test)                                                     \
     cmocka_unit_test_setup_teardown(test, setup, teardown)
 
-UNIT_TESTS(WITH_FIXTURE(optimizer_is_the_reference),
-           WITH_FIXTURE(optimizer_rounds_alike_wherever_a_range_is_cut),
+UNIT_TESTS(WITH_FIXTURE(optimizer_matches_the_reference),
+           WITH_FIXTURE(optimizer_rounds_equally_for_any_split_of_a_range),
            cmocka_unit_test(optimizer_leaves_zeros_zero))

@@ -105,14 +105,14 @@ static void check_softmax(fixture *f, int64_t rows, int64_t classes, float size)
 
 static const int64_t row_counts[] = { 1, 2, 3, 7, 15, 16, 17, 31, 33, 100 };
 
-static void softmax_is_the_reference(void **state)
+static void softmax_matches_the_reference(void **state)
 {
     for (size_t i = 0; i < sizeof row_counts / sizeof *row_counts; i++)
         for (int64_t classes = 1; classes <= 40; classes++)
             check_softmax(*state, row_counts[i], classes, 4);
 }
 
-static void softmax_bears_huge_and_tiny_logits(void **state)
+static void softmax_handles_huge_and_tiny_logits(void **state)
 {
     const float sizes[] = { 1e-30f, 1e-6f, 50, 80, 1000, 1e10f, 1e38f };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -240,7 +240,7 @@ static void logarithm_is_exact_to_two_units(void **state)
     }
 }
 
-static void accuracy_is_the_reference(void **state)
+static void accuracy_matches_the_reference(void **state)
 {
     fixture *f = *state;
     for (int64_t classes = 1; classes <= 40; classes++) {
@@ -262,7 +262,7 @@ static void accuracy_is_the_reference(void **state)
     }
 }
 
-static void bias_and_sums_over_rows_are_the_reference(void **state)
+static void bias_and_sums_over_rows_match_the_reference(void **state)
 {
     fixture *f = *state;
     for (size_t i = 0; i < sizeof row_counts / sizeof *row_counts; i++)
@@ -294,7 +294,7 @@ static void bias_and_sums_over_rows_are_the_reference(void **state)
         }
 }
 
-static void sums_are_the_reference(void **state)
+static void sums_match_the_reference(void **state)
 {
     fixture *f = *state;
     for (int64_t n = 1; n <= MOST; n = n < 70 ? n + 1 : n + 333) {
@@ -312,7 +312,7 @@ static void sums_are_the_reference(void **state)
 }
 
 /* Single precision alone would stop at 2^24. */
-static void sum_of_many_does_not_lose_them(void **state)
+static void sum_of_many_numbers_loses_none(void **state)
 {
     (void)state;
     const int64_t n = 20 * 1000 * 1000;
@@ -344,14 +344,14 @@ static void table_names_are_found(void **state)
     cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 UNIT_TESTS(
-    WITH_FIXTURE(softmax_is_the_reference),
-    WITH_FIXTURE(softmax_bears_huge_and_tiny_logits),
+    WITH_FIXTURE(softmax_matches_the_reference),
+    WITH_FIXTURE(softmax_handles_huge_and_tiny_logits),
     WITH_FIXTURE(softmax_of_a_logit_that_is_not_finite_has_no_finite_loss),
     cmocka_unit_test(softmax_takes_minus_infinity_as_impossible),
     cmocka_unit_test(exponential_is_exact_to_four_units),
     cmocka_unit_test(logarithm_is_exact_to_two_units),
-    WITH_FIXTURE(accuracy_is_the_reference),
-    WITH_FIXTURE(bias_and_sums_over_rows_are_the_reference),
-    WITH_FIXTURE(sums_are_the_reference),
-    cmocka_unit_test(sum_of_many_does_not_lose_them),
+    WITH_FIXTURE(accuracy_matches_the_reference),
+    WITH_FIXTURE(bias_and_sums_over_rows_match_the_reference),
+    WITH_FIXTURE(sums_match_the_reference),
+    cmocka_unit_test(sum_of_many_numbers_loses_none),
     cmocka_unit_test(table_names_are_found))

@@ -45,8 +45,8 @@ static fixture make(bool values, bool index)
     return f;
 }
 
-/* The parts of a fixture that point into it, then find the keys; sorted, for
- * those who want that. */
+/* The parts of a fixture that point into it, then find the keys; sorted on
+ * request. */
 static void find(fixture *f, bool sorted)
 {
     static uint64_t work[MOST], other[MOST];
@@ -108,7 +108,7 @@ static void sparse_keys_are_the_distinct_ids(void **state)
         for (int64_t j = 0; j < f.start[ROWS]; j++)
             largest = f.ids[j] > largest ? f.ids[j] : largest;
         assert_int_equal(largest, f.largest);
-        find(&f, true); /* what is left of the first time is forgotten */
+        find(&f, true); /* nothing remains of the first call */
         check_keys(&f);
         for (int64_t k = 1; k < f.key_count; k++)
             assert_true(f.keys[k - 1] < f.keys[k]);
@@ -176,7 +176,7 @@ static void sparse_forward_is_the_product_with_the_table(void **state)
     }
 }
 
-static void sparse_backward_adds_up_what_a_key_has(void **state)
+static void sparse_backward_sums_the_gradients_of_a_key(void **state)
 {
     (void)state;
     FOR_EACH_FIXTURE(f)
@@ -220,5 +220,5 @@ UNIT_TESTS(cmocka_unit_test(sparse_keys_are_the_distinct_ids),
            cmocka_unit_test(sparse_keys_are_found_when_the_numbers_run_out),
            cmocka_unit_test(sparse_order_knows_all_32_bits),
            cmocka_unit_test(sparse_forward_is_the_product_with_the_table),
-           cmocka_unit_test(sparse_backward_adds_up_what_a_key_has),
+           cmocka_unit_test(sparse_backward_sums_the_gradients_of_a_key),
            cmocka_unit_test(sparse_loss_is_that_of_each_row))

@@ -185,7 +185,7 @@ static void matmul_workers_of_different_jobs_do_not_mix(void **state)
     close_job(&j);
 }
 
-static void matmul_ends_when_told_so(void **state)
+static void matmul_ends_when_interrupted(void **state)
 {
     (void)state;
     job j;
@@ -243,6 +243,6 @@ static void report_is_read_back(void **state)
 UNIT_TESTS(cmocka_unit_test(matmul_product_is_right_however_it_is_placed),
            cmocka_unit_test(matmul_traces_add_up_to_the_trace_of_the_square),
            cmocka_unit_test(matmul_workers_of_different_jobs_do_not_mix),
-           cmocka_unit_test(matmul_ends_when_told_so),
+           cmocka_unit_test(matmul_ends_when_interrupted),
            cmocka_unit_test(entries_do_not_depend_on_the_blocks),
            cmocka_unit_test(report_is_read_back))

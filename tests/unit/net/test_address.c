@@ -15,7 +15,7 @@ static void address_is_a_host_and_a_port(void **state)
     assert_string_equal("65535", address.port);
 }
 
-static void address_that_is_none_is_refused(void **state)
+static void invalid_address_is_refused(void **state)
 {
     (void)state;
     static const char *const wrong[] = { "",      "node0",    ":1",
@@ -49,7 +49,7 @@ static void address_of_this_host_alone_is_loopback(void **state)
 }
 
 /* Without a name server to ask: the name itself cannot be one. */
-static void address_of_a_name_that_means_nothing_is_not_loopback(void **state)
+static void address_of_an_unknown_name_is_not_loopback(void **state)
 {
     (void)state;
     pl_address address;
@@ -59,8 +59,7 @@ static void address_of_a_name_that_means_nothing_is_not_loopback(void **state)
     assert_false(pl_address_is_loopback(&address));
 }
 
-UNIT_TESTS(
-    cmocka_unit_test(address_is_a_host_and_a_port),
-    cmocka_unit_test(address_that_is_none_is_refused),
-    cmocka_unit_test(address_of_this_host_alone_is_loopback),
-    cmocka_unit_test(address_of_a_name_that_means_nothing_is_not_loopback))
+UNIT_TESTS(cmocka_unit_test(address_is_a_host_and_a_port),
+           cmocka_unit_test(invalid_address_is_refused),
+           cmocka_unit_test(address_of_this_host_alone_is_loopback),
+           cmocka_unit_test(address_of_an_unknown_name_is_not_loopback))

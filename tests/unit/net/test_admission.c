@@ -1,4 +1,4 @@
-/* Who gets in: real sockets, with keys and without, by both mechanisms. */
+/* Admission over real sockets, with keys and without, by both mechanisms. */
 #include "net/tcp/outbox.h"
 #include "support/wire.h"
 
@@ -72,7 +72,7 @@ static pl_endpoint *connect_as(const world *w, const pl_endpoint *server,
     return client;
 }
 
-/* Turn both until `done`; neither gets a message. */
+/* Serve both until `done`; neither receives a message. */
 static void turn_until(pl_endpoint *server, pl_endpoint *client,
                        bool (*done)(const void *), const void *context)
 {
@@ -98,7 +98,7 @@ static bool was_said(const void *context)
     return strstr(s->w->log, s->words) != NULL;
 }
 
-/* The client knows: it was told, or the connection ended before it was. */
+/* The client received the refusal, or the connection ended before it did. */
 static bool was_refused(const void *context)
 {
     pl_message none;
@@ -109,7 +109,7 @@ static bool was_refused(const void *context)
                PL_CLOSED;
 }
 
-/* A task of the job gets in, is known, and is answered. */
+/* A task of the job is admitted, identified, and answered. */
 static void check_task(const world *w, pl_endpoint *server,
                        const pl_job_keys *keys, pl_principal who)
 {
@@ -124,7 +124,7 @@ static void check_task(const world *w, pl_endpoint *server,
     pl_endpoint_free(client, 0);
 }
 
-static void admission_lets_in_the_tasks_of_the_job(void **state)
+static void admission_admits_the_tasks_of_the_job(void **state)
 {
     const world *w = *state;
     pl_endpoint *server = listen_with(w, &w->keys);
@@ -135,7 +135,7 @@ static void admission_lets_in_the_tasks_of_the_job(void **state)
     pl_endpoint_free(server, 0);
 }
 
-static void admission_without_keys_knows_nobody(void **state)
+static void admission_without_keys_identifies_no_task(void **state)
 {
     const world *w = *state;
     pl_endpoint *server = listen_with(w, NULL);
@@ -144,8 +144,8 @@ static void admission_without_keys_knows_nobody(void **state)
     pl_endpoint_free(server, 0);
 }
 
-/* Nothing of it arrives, both sides say so, and the service goes on.  The
- * client's words are `client_says`, where it learns why. */
+/* Nothing of it arrives, both sides log it, and the service continues.  The
+ * client logs `client_says` if it learns the reason. */
 static void check_turned_away(world *w, const pl_job_keys *servers,
                               const pl_job_keys *clients, pl_principal who,
                               const char *server_says, const char *client_says)
@@ -167,14 +167,14 @@ static void check_turned_away(world *w, const pl_job_keys *servers,
     pl_endpoint_free(server, 0);
 }
 
-static void admission_turns_away_another_secret(void **state)
+static void admission_refuses_another_secret(void **state)
 {
     world *w = *state;
     check_turned_away(w, &w->keys, &w->other, worker0, "another key file?",
                       "do both have the same key file?");
 }
 
-static void admission_turns_away_who_has_no_keys(void **state)
+static void admission_refuses_clients_without_keys(void **state)
 {
     world *w = *state;
     check_turned_away(w, &w->keys, NULL, worker0,
@@ -182,7 +182,7 @@ static void admission_turns_away_who_has_no_keys(void **state)
                       "start this task with --keys FILE");
 }
 
-static void admission_turns_away_keys_where_there_are_none(void **state)
+static void admission_refuses_keys_where_none_are_used(void **state)
 {
     world *w = *state;
     check_turned_away(w, NULL, &w->keys, worker0,
@@ -190,7 +190,7 @@ static void admission_turns_away_keys_where_there_are_none(void **state)
                       "was it started without --keys");
 }
 
-static void admission_turns_away_tasks_the_job_does_not_have(void **state)
+static void admission_refuses_tasks_that_the_job_lacks(void **state)
 {
     world *w = *state;
     static const pl_principal strangers[] = {
@@ -223,7 +223,7 @@ static pl_handshake_config as_task(const world *w, const pl_endpoint *server,
     return config;
 }
 
-/* Its key makes no other task of it. */
+/* Its key does not identify it as another task. */
 static void admission_needs_the_key_of_the_task_itself(void **state)
 {
     world *w = *state;
@@ -235,7 +235,7 @@ static void admission_needs_the_key_of_the_task_itself(void **state)
     bool ready;
     int fd = wire_connect(pl_endpoint_address(server));
     assert_ok(pl_handshake_begin(&handshake, &config, hello));
-    hello[12] = 1; /* worker 1, says who proves to be worker 0 */
+    hello[12] = 1; /* claims worker 1, proves worker 0 */
     memcpy(handshake.said[0], hello, sizeof hello);
     wire_send(fd, hello, sizeof hello);
     assert_true(wire_read(server, fd, answer, sizeof answer));
@@ -272,7 +272,7 @@ static void admission_needs_the_right_server(void **state)
     pl_endpoint_free(server, 0);
 }
 
-/* Who relays a connection from one port of loopback to another is noticed. */
+/* A relay from one loopback port to another is detected. */
 static void admission_needs_the_right_port(void **state)
 {
     world *w = *state;
@@ -335,14 +335,14 @@ static void admission_drops_a_task_that_sends_nonsense(void **state)
     uint8_t byte;
     assert_false(wire_read(server, fd, &byte, 1)); /* it was closed */
     assert_int_equal(1, pl_endpoint_count(server).received_messages);
-    check_task(w, server, &w->keys, worker1); /* restarted it is welcome */
+    check_task(w, server, &w->keys, worker1); /* restarted it is admitted */
     close(fd);
     pl_outbox_close(&outbox);
     pl_endpoint_free(server, 0);
 }
 
 /* A task that takes another's identity is recognised by its key. */
-static void admission_tells_tasks_apart_by_their_keys(void **state)
+static void admission_distinguishes_tasks_by_their_keys(void **state)
 {
     world *w = *state;
     pl_endpoint *server = listen_with(w, &w->keys);
@@ -414,8 +414,8 @@ static void admission_notices_changed_records(void **state)
     pl_endpoint_free(server, 0);
 }
 
-/* Frames in shared memory are its whose connection they were agreed over. */
-static void admission_knows_who_shares_memory(void **state)
+/* Frames in shared memory belong to the task whose connection agreed on it. */
+static void admission_identifies_peers_that_share_memory(void **state)
 {
     const world *w = *state;
     pl_endpoint *server = listen_with(w, &w->keys);
@@ -438,7 +438,7 @@ static void admission_knows_who_shares_memory(void **state)
 }
 
 /* The largest message fits with what encryption adds to it. */
-static void admission_lets_through_the_largest_message(void **state)
+static void admission_passes_the_largest_message(void **state)
 {
     const world *w = *state;
     pl_endpoint *server = listen_with(w, &w->keys);
@@ -465,17 +465,17 @@ static int encrypted;
 #test, test, world_make, world_drop, &encrypted                        \
     }
 
-UNIT_TESTS(BOTH(admission_lets_in_the_tasks_of_the_job),
-           PLAIN(admission_without_keys_knows_nobody),
-           BOTH(admission_turns_away_another_secret),
-           BOTH(admission_turns_away_who_has_no_keys),
-           BOTH(admission_turns_away_keys_where_there_are_none),
-           BOTH(admission_turns_away_tasks_the_job_does_not_have),
+UNIT_TESTS(BOTH(admission_admits_the_tasks_of_the_job),
+           PLAIN(admission_without_keys_identifies_no_task),
+           BOTH(admission_refuses_another_secret),
+           BOTH(admission_refuses_clients_without_keys),
+           BOTH(admission_refuses_keys_where_none_are_used),
+           BOTH(admission_refuses_tasks_that_the_job_lacks),
            BOTH(admission_needs_the_key_of_the_task_itself),
            BOTH(admission_needs_the_right_server),
            PLAIN(admission_needs_the_right_port),
            BOTH(admission_drops_a_task_that_sends_nonsense),
-           BOTH(admission_tells_tasks_apart_by_their_keys),
+           BOTH(admission_distinguishes_tasks_by_their_keys),
            ONLY_ENCRYPTED(admission_notices_changed_records),
-           BOTH(admission_knows_who_shares_memory),
-           BOTH(admission_lets_through_the_largest_message))
+           BOTH(admission_identifies_peers_that_share_memory),
+           BOTH(admission_passes_the_largest_message))

@@ -65,7 +65,7 @@ static void endpoint_carries_the_largest_payload(void **state)
     free(bytes);
 }
 
-static void endpoint_copies_what_does_not_last(void **state)
+static void endpoint_copies_short_lived_payloads(void **state)
 {
     (void)state;
     pl_endpoint *server = net_listen("127.0.0.1:0");
@@ -80,7 +80,7 @@ static void endpoint_copies_what_does_not_last(void **state)
     free(same);
 }
 
-static void endpoint_tells_its_peers_apart(void **state)
+static void endpoint_distinguishes_its_peers(void **state)
 {
     (void)state;
     pl_endpoint *server = net_listen("127.0.0.1:0");
@@ -101,7 +101,7 @@ static void endpoint_tells_its_peers_apart(void **state)
 
 /* Each read of a connection brings many messages; none stays behind when the
  * other connections have had their turn. */
-static void endpoint_takes_what_several_peers_send_at_once(void **state)
+static void endpoint_receives_from_several_peers_at_once(void **state)
 {
     (void)state;
     enum {
@@ -153,7 +153,7 @@ static void endpoint_ignores_a_dropped_peer(void **state)
     pl_endpoint_free(server, 0);
 }
 
-static void endpoint_gives_the_number_of_a_dropped_peer_again(void **state)
+static void endpoint_reuses_the_number_of_a_dropped_peer(void **state)
 {
     (void)state;
     pl_endpoint *server = NULL;
@@ -178,8 +178,8 @@ static void endpoint_gives_the_number_of_a_dropped_peer_again(void **state)
     pl_endpoint_free(server, 0);
 }
 
-/* More clients than numbers: first those go that are not to be kept, then who
- * was heard longest ago. */
+/* More clients than numbers: peers that need not be kept are dropped first,
+ * then the one silent for longest. */
 static void endpoint_takes_new_peers_when_all_numbers_are_taken(void **state)
 {
     (void)state;
@@ -300,7 +300,7 @@ static void endpoint_times_out(void **state)
     pl_endpoint_free(server, 0);
 }
 
-static void endpoint_sends_to_nobody_without_waiting(void **state)
+static void endpoint_sends_to_lost_peers_without_waiting(void **state)
 {
     (void)state;
     pl_endpoint *server = net_listen("127.0.0.1:0");
@@ -310,12 +310,12 @@ static void endpoint_sends_to_nobody_without_waiting(void **state)
     net_send(client, 0, PL_FRAME_JOIN, 1, NULL, 0, false);
     net_expect(server, PL_FRAME_JOIN, 1, NULL, 0);
     pl_endpoint_free(client, 0);
-    /* The server notices some time, and counts instead of failing. */
+    /* The server notices eventually, and counts instead of failing. */
     uint8_t *bytes = net_bytes(100000, 4);
     while (pl_endpoint_count(server).dropped_messages < 10)
         net_send(server, 0, PL_FRAME_PARAMS, 2, bytes, 100000, true);
     pl_endpoint_free(server, 0);
-    client = net_connect(address); /* nobody is there any more */
+    client = net_connect(address); /* the server is gone */
     while (pl_endpoint_count(client).dropped_messages < 10)
         net_send(client, 0, PL_FRAME_PUSH, 3, bytes, 100000, true);
     pl_endpoint_free(client, 0);
@@ -323,7 +323,7 @@ static void endpoint_sends_to_nobody_without_waiting(void **state)
 }
 
 /* A worker of a job with more than 64 servers. */
-static void endpoint_waits_for_many_at_once(void **state)
+static void endpoint_waits_for_many_endpoints_at_once(void **state)
 {
     (void)state;
     enum {
@@ -348,8 +348,8 @@ static void endpoint_waits_for_many_at_once(void **state)
     pl_endpoint_free(server, 0);
 }
 
-/* What waited while nobody was there arrives, in order, at the next server. */
-static void endpoint_keeps_what_waits_over_a_reconnect(void **state)
+/* Messages queued while no server ran arrive, in order, at the next one. */
+static void endpoint_keeps_queued_messages_over_a_reconnect(void **state)
 {
     (void)state;
     pl_endpoint *server = net_listen("127.0.0.1:0");
@@ -374,8 +374,8 @@ static void endpoint_keeps_what_waits_over_a_reconnect(void **state)
     pl_endpoint_free(server, 0);
 }
 
-/* Nothing is left of connections that came and went. */
-static void endpoint_has_no_thread_or_connection_too_many(void **state)
+/* Closed connections leave nothing behind. */
+static void endpoint_leaks_no_thread_and_no_connection(void **state)
 {
     (void)state;
     pl_endpoint *server = net_listen("127.0.0.1:0");
@@ -513,19 +513,19 @@ UNIT_TESTS(
     cmocka_unit_test(endpoint_carries_messages_both_ways),
     cmocka_unit_test(endpoint_keeps_the_order_of_1000_messages),
     cmocka_unit_test(endpoint_carries_the_largest_payload),
-    cmocka_unit_test(endpoint_copies_what_does_not_last),
-    cmocka_unit_test(endpoint_tells_its_peers_apart),
-    cmocka_unit_test(endpoint_takes_what_several_peers_send_at_once),
+    cmocka_unit_test(endpoint_copies_short_lived_payloads),
+    cmocka_unit_test(endpoint_distinguishes_its_peers),
+    cmocka_unit_test(endpoint_receives_from_several_peers_at_once),
     cmocka_unit_test(endpoint_ignores_a_dropped_peer),
-    cmocka_unit_test(endpoint_gives_the_number_of_a_dropped_peer_again),
+    cmocka_unit_test(endpoint_reuses_the_number_of_a_dropped_peer),
     cmocka_unit_test(endpoint_takes_new_peers_when_all_numbers_are_taken),
     cmocka_unit_test(endpoint_speaks_ipv6_and_names),
     cmocka_unit_test(endpoint_refuses_bad_addresses),
     cmocka_unit_test(endpoint_names_a_port_in_use),
     cmocka_unit_test(endpoint_reads_once_after_a_sleep),
     cmocka_unit_test(endpoint_times_out),
-    cmocka_unit_test(endpoint_sends_to_nobody_without_waiting),
-    cmocka_unit_test(endpoint_waits_for_many_at_once),
-    cmocka_unit_test(endpoint_keeps_what_waits_over_a_reconnect),
-    cmocka_unit_test(endpoint_has_no_thread_or_connection_too_many),
+    cmocka_unit_test(endpoint_sends_to_lost_peers_without_waiting),
+    cmocka_unit_test(endpoint_waits_for_many_endpoints_at_once),
+    cmocka_unit_test(endpoint_keeps_queued_messages_over_a_reconnect),
+    cmocka_unit_test(endpoint_leaks_no_thread_and_no_connection),
     cmocka_unit_test(endpoint_new_survives_failed_allocations))

@@ -15,7 +15,7 @@ static const pl_frame sample = {
     .payload_bytes = 28,
 };
 
-/* The bytes of `sample` as docs/formats/wire.md tells. */
+/* The bytes of `sample` as docs/formats/wire.md lists them. */
 static const uint8_t golden[PL_FRAME_BYTES] = {
     'P',  'L',  'N',  '1',  0x02, 0x00, 0x06, 0x81, /* version, kind, flags */
     0x04, 0x03, 0x02, 0x01, 0x05, 0x00, 0x00, 0x00, /* generation, inc. */
@@ -55,7 +55,7 @@ static void frame_reads_what_was_written(void **state)
     assert_int_equal(sample.payload_bytes, read.payload_bytes);
 }
 
-/* Read `golden` with one byte changed and `payload` bytes behind it. */
+/* Read `golden` with one byte changed and `payload` bytes after it. */
 static pl_status read_changed(size_t at, uint8_t value, size_t payload)
 {
     uint8_t bytes[PL_FRAME_BYTES];
@@ -65,7 +65,7 @@ static pl_status read_changed(size_t at, uint8_t value, size_t payload)
     return pl_frame_read(&frame, bytes, sizeof bytes, payload);
 }
 
-static void frame_refuses_what_is_not_ours(void **state)
+static void frame_refuses_foreign_bytes(void **state)
 {
     (void)state;
     pl_frame frame;
@@ -106,7 +106,7 @@ static void frame_kinds_have_names(void **state)
 
 UNIT_TESTS(cmocka_unit_test(frame_has_the_bytes_of_version_2),
            cmocka_unit_test(frame_reads_what_was_written),
-           cmocka_unit_test(frame_refuses_what_is_not_ours),
+           cmocka_unit_test(frame_refuses_foreign_bytes),
            cmocka_unit_test(frame_names_both_versions),
            cmocka_unit_test(frame_refuses_lengths_that_do_not_fit),
            cmocka_unit_test(frame_kinds_have_names))

@@ -1,13 +1,13 @@
-/* What a server meets on an open port: bytes of other programs, connections
- * that say nothing, peers that speak our protocol and mean harm.  It drops and
- * counts them, names each once, and goes on serving.
+/* What reaches a server on an open port: bytes of other programs, silent
+ * connections, malicious peers that speak our protocol.  It drops and counts
+ * them, names each once, and continues to serve.
  *
  * Invariants and the tests that check them:
  *   listener L1  hostile_silence_does_not_stop_the_service,
  *                hostile_thousands_cost_little
- *   listener L2  endpoint_gives_the_number_of_a_dropped_peer_again
+ *   listener L2  endpoint_reuses_the_number_of_a_dropped_peer
  *                (test_endpoint.c)
- *   listener L3  endpoint_takes_what_several_peers_send_at_once (likewise)
+ *   listener L3  endpoint_receives_from_several_peers_at_once (likewise)
  *   listener L4  hostile_senders_share_a_bounded_memory
  *   listener L5  hostile_connections_leave_descriptors_free */
 #include "support/wire.h"
@@ -52,7 +52,7 @@ static int log_restore(void **state)
     return 0;
 }
 
-/* Serve until so many messages were refused. */
+/* Serve until this many messages were refused. */
 static void serve_until_refused(pl_endpoint *server, int64_t count)
 {
     pl_message none;
@@ -96,7 +96,7 @@ static void hostile_greetings_are_refused(void **state)
 }
 
 /* A client that has gone again is not taken for one of another user. */
-static void hostile_client_that_leaves_is_named_so(void **state)
+static void hostile_client_that_disconnects_is_reported_as_such(void **state)
 {
     logged *log = *state;
     pl_endpoint *server = net_listen("127.0.0.1:0");
@@ -166,7 +166,7 @@ static void hostile_frames_are_refused_and_named_once(void **state)
     assert_non_null(strstr(log->last, "PLN1"));
     assert_non_null(strstr(log->last, "127.0.0.1:"));
     wire_message(foreign, "", 0);
-    wire_message(foreign, good, PL_FRAME_BYTES); /* its payload is not there */
+    wire_message(foreign, good, PL_FRAME_BYTES); /* its payload is missing */
     wire_message(foreign, good, PL_FRAME_BYTES + 5);
     serve_until_refused(server, 4);
     assert_int_equal(1, log->lines);
@@ -222,7 +222,7 @@ static void hostile_lengths_are_refused(void **state)
     pl_endpoint_free(server, 0);
 }
 
-/* A server that is none: the client drops what it says, too. */
+/* A false server: the client drops its bytes, too. */
 static void hostile_servers_are_refused(void **state)
 {
     logged *log = *state;
@@ -305,8 +305,8 @@ static int stranger(pl_endpoint *server, int number)
     return fd;
 }
 
-/* They cost a bounded number of descriptors, bytes and lines, and a task gets
- * in among them. */
+/* They cost a bounded number of descriptors, bytes and lines, and a task is
+ * admitted among them. */
 static void hostile_thousands_cost_little(void **state)
 {
     logged *log = *state;
@@ -332,8 +332,8 @@ static void hostile_thousands_cost_little(void **state)
     pl_endpoint_free(server, 0);
 }
 
-/* Many that send the largest message, one after the other, are no harm. */
-static void hostile_limits_do_not_hit_who_sends_much(void **state)
+/* Many peers that send the largest message in turn do no harm. */
+static void hostile_limits_do_not_affect_busy_senders(void **state)
 {
     (void)state;
     enum {
@@ -354,8 +354,8 @@ static void hostile_limits_do_not_hit_who_sends_much(void **state)
     free(bytes);
 }
 
-/* They send what they announce, but not all of it: all together get a bounded
- * amount of memory, and tasks still get in. */
+/* They send only a part of what they announce: together they get a bounded
+ * amount of memory, and tasks are still admitted. */
 static void hostile_senders_share_a_bounded_memory(void **state)
 {
     (void)state;
@@ -428,7 +428,7 @@ static void hostile_connections_leave_descriptors_free(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, log_keep, log_restore)
 UNIT_TESTS(TEST(hostile_greetings_are_refused),
-           TEST(hostile_client_that_leaves_is_named_so),
+           TEST(hostile_client_that_disconnects_is_reported_as_such),
            TEST(hostile_bytes_do_not_stop_the_service),
            TEST(hostile_silence_does_not_stop_the_service),
            TEST(hostile_frames_are_refused_and_named_once),
@@ -436,5 +436,5 @@ UNIT_TESTS(TEST(hostile_greetings_are_refused),
            TEST(hostile_lengths_are_refused), TEST(hostile_servers_are_refused),
            TEST(hostile_thousands_cost_little),
            TEST(hostile_senders_share_a_bounded_memory),
-           TEST(hostile_limits_do_not_hit_who_sends_much),
+           TEST(hostile_limits_do_not_affect_busy_senders),
            TEST(hostile_connections_leave_descriptors_free))

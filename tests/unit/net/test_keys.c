@@ -25,9 +25,9 @@ static void assert_hex(const char *expected, const uint8_t bytes[32])
     assert_string_equal(expected, text);
 }
 
-/* Worked out by another program, BLAKE2b of Python's hashlib.  Tasks of two
+/* Computed by another program, BLAKE2b of Python's hashlib.  Tasks of two
  * versions meet, so these never change. */
-static void keys_are_derived_as_ever(void **state)
+static void keys_derivation_never_changes(void **state)
 {
     (void)state;
     static const struct {
@@ -79,7 +79,7 @@ static void keys_principals_have_names(void **state)
     assert_string_equal("an unknown task", text);
 }
 
-static void keys_let_a_task_speak_for_itself_alone(void **state)
+static void keys_limit_a_task_to_its_own_identity(void **state)
 {
     (void)state;
     pl_principal worker = { PL_PRINCIPAL_WORKER, 1 };
@@ -173,7 +173,7 @@ static void secret_files_of_others_are_refused(void **state)
     }
 }
 
-static void secret_files_that_are_none_are_refused(void **state)
+static void secret_files_that_are_not_files_are_refused(void **state)
 {
     const char *pipe_path = test_path(*state, "pipe");
     pl_secret secret;
@@ -211,14 +211,14 @@ static void secret_files_that_are_wrong_are_not_quoted(void **state)
     assert_fails(PL_FORMAT, "64 hexadecimal", pl_secret_parse(&good, "00"));
 }
 
-UNIT_TESTS(cmocka_unit_test(keys_are_derived_as_ever),
+UNIT_TESTS(cmocka_unit_test(keys_derivation_never_changes),
            cmocka_unit_test(keys_of_each_task_are_its_own),
            cmocka_unit_test(keys_principals_have_names),
-           cmocka_unit_test(keys_let_a_task_speak_for_itself_alone),
+           cmocka_unit_test(keys_limit_a_task_to_its_own_identity),
            cmocka_unit_test(keys_know_the_tasks_of_the_job),
            cmocka_unit_test(secrets_differ),
            TEST_IN_FOLDER(secret_files_hold_what_was_written),
            TEST_IN_FOLDER(secret_files_are_never_replaced),
            TEST_IN_FOLDER(secret_files_of_others_are_refused),
-           TEST_IN_FOLDER(secret_files_that_are_none_are_refused),
+           TEST_IN_FOLDER(secret_files_that_are_not_files_are_refused),
            cmocka_unit_test(secret_files_that_are_wrong_are_not_quoted))

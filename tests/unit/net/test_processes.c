@@ -7,8 +7,8 @@
 #include "net/tcp/owner.h"
 #include "net/tcp/tcp.h"
 
-/* A free port, as an address.  It is none that the system gives to who asks
- * for any: nobody takes it while no server has it. */
+/* A free port, as an address.  It is outside of the system's ephemeral range:
+ * no other program takes it while no server has it. */
 static void free_address(char out[64])
 {
     int port;
@@ -24,7 +24,7 @@ static int serve(void *arg)
     return 0;
 }
 
-/* Ask again every 20 ms, as a requester does, until this is answered. */
+/* Repeat the request every 20 ms until it is answered. */
 static void ask(pl_endpoint *client, uint64_t sequence, pl_frame_kind kind)
 {
     pl_deadline deadline = net_soon();
@@ -49,7 +49,7 @@ static void processes_may_start_client_first(void **state)
     char address[64];
     free_address(address);
     pl_endpoint *client = net_connect(address);
-    /* Sent before anyone listens, delivered when someone does. */
+    /* Sent before a server listens, delivered once one does. */
     net_send(client, 0, PL_FRAME_JOIN, 1, NULL, 0, false);
     pid_t server = net_fork(serve, address);
     net_expect(client, PL_FRAME_ACK, 1, NULL, 0);
@@ -187,7 +187,7 @@ static void skip_unless_root(void)
     }
 }
 
-/* As another user: what a client hears of a server of ours. */
+/* As another user: the answer of our server to a client. */
 static int knock_as_nobody(void *arg)
 {
     pl_message none;
@@ -228,7 +228,7 @@ static void processes_of_another_user_are_refused(void **state)
     }
 }
 
-/* The server lets it in by mistake, being old or false: the client refuses. */
+/* A server that is old or false admits it: the client refuses. */
 static int serve_as_nobody(void *arg)
 {
     uint8_t hello[PL_HANDSHAKE_BYTES], out[PL_HANDSHAKE_BYTES];

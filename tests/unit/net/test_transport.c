@@ -168,7 +168,7 @@ static void transport_connects_through_the_same_endpoint(void **state)
     assert_int_equal(PL_TIMEOUT, pl_endpoint_receive(server, &none, net_now()));
     assert_int_equal(CLIENTS + 1000,
                      pl_endpoint_count(server).received_messages);
-    /* There is nothing to agree on, and what finds the peer gone is dropped. */
+    /* There is nothing to agree on, and messages to a lost peer are dropped. */
     char offer[PL_OFFER_BYTES] = "unchanged";
     assert_ok(pl_endpoint_offer(clients[0], offer));
     assert_string_equal("", offer);
@@ -322,7 +322,7 @@ static void transport_upgrades_a_connection(void **state)
     free(bytes); /* what lasts may be read until the endpoint is gone */
 }
 
-static void transport_refused_stays_with_the_connection(void **state)
+static void transport_refused_upgrade_keeps_the_connection(void **state)
 {
     (void)state;
     pl_endpoint *server, *client;
@@ -346,7 +346,7 @@ static void transport_refused_stays_with_the_connection(void **state)
 }
 
 /* A busy upgrade does not starve the connection, where heartbeats are. */
-static void transport_lets_the_connection_have_its_turn(void **state)
+static void transport_upgrade_does_not_starve_the_connection(void **state)
 {
     (void)state;
     pl_endpoint *server, *client;
@@ -385,6 +385,6 @@ static void transport_rows_are_the_choices_of_a_flag(void **state)
 UNIT_TESTS(cmocka_unit_test(transport_connects_through_the_same_endpoint),
            cmocka_unit_test(transport_that_cannot_open_leaves_nothing),
            cmocka_unit_test(transport_upgrades_a_connection),
-           cmocka_unit_test(transport_refused_stays_with_the_connection),
-           cmocka_unit_test(transport_lets_the_connection_have_its_turn),
+           cmocka_unit_test(transport_refused_upgrade_keeps_the_connection),
+           cmocka_unit_test(transport_upgrade_does_not_starve_the_connection),
            cmocka_unit_test(transport_rows_are_the_choices_of_a_flag))

@@ -96,7 +96,7 @@ static void init_knows_the_fans_of_a_shape(void **state)
     assert_near(most, limit, 0.01 * limit);
 }
 
-static void init_refuses_what_it_does_not_know(void **state)
+static void init_refuses_unknown_specs(void **state)
 {
     (void)state;
     const struct {
@@ -150,5 +150,5 @@ static void init_depends_on_seed_name_and_place_only(void **state)
 UNIT_TESTS(cmocka_unit_test(init_fills_with_constants),
            cmocka_unit_test(init_draws_from_its_distribution),
            cmocka_unit_test(init_knows_the_fans_of_a_shape),
-           cmocka_unit_test(init_refuses_what_it_does_not_know),
+           cmocka_unit_test(init_refuses_unknown_specs),
            cmocka_unit_test(init_depends_on_seed_name_and_place_only))

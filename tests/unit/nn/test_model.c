@@ -102,7 +102,7 @@ static void model_starts_each_parameter_by_seed_and_name(void **state)
     pl_network_free(b);
 }
 
-static void model_may_be_started_otherwise(void **state)
+static void model_init_may_be_overridden(void **state)
 {
     (void)state;
     pl_network_opts opts = small;
@@ -314,7 +314,7 @@ static void network_survives_failed_allocations(void **state)
 UNIT_TESTS(cmocka_unit_test(model_of_dense_layers_has_weights_and_biases),
            cmocka_unit_test(model_gets_its_options),
            cmocka_unit_test(model_starts_each_parameter_by_seed_and_name),
-           cmocka_unit_test(model_may_be_started_otherwise),
+           cmocka_unit_test(model_init_may_be_overridden),
            cmocka_unit_test(model_that_is_wrong_is_named),
            cmocka_unit_test(model_list_can_be_built),
            cmocka_unit_test(sparse_model_is_a_table_and_a_bias),

@@ -34,7 +34,7 @@ static void resnet18_has_as_many_parameters_as_published(void **state)
     assert_parameters(small - 64 * 2 * 9, PL_SHAPE(28, 28), 10);
 }
 
-static void resnet18_keeps_statistics_behind_its_parameters(void **state)
+static void resnet18_keeps_statistics_after_its_parameters(void **state)
 {
     (void)state;
     pl_network *network;
@@ -63,5 +63,5 @@ static void resnet18_refuses_images_that_are_too_small(void **state)
 }
 
 UNIT_TESTS(cmocka_unit_test(resnet18_has_as_many_parameters_as_published),
-           cmocka_unit_test(resnet18_keeps_statistics_behind_its_parameters),
+           cmocka_unit_test(resnet18_keeps_statistics_after_its_parameters),
            cmocka_unit_test(resnet18_refuses_images_that_are_too_small))

@@ -97,7 +97,7 @@ static void negative_and_overlong_integers(void **state)
                  pl_tf_list_ints(&list, ints, &count));
 }
 
-static void the_last_of_a_key_counts_and_the_unknown_is_passed_over(
+static void the_last_of_a_key_counts_and_unknown_fields_are_skipped(
     void **state)
 {
     (void)state;
@@ -127,4 +127,4 @@ UNIT_TESTS(
     cmocka_unit_test(examples_read_as_they_were_written),
     cmocka_unit_test(both_ways_to_pack_are_read),
     cmocka_unit_test(negative_and_overlong_integers),
-    cmocka_unit_test(the_last_of_a_key_counts_and_the_unknown_is_passed_over))
+    cmocka_unit_test(the_last_of_a_key_counts_and_unknown_fields_are_skipped))

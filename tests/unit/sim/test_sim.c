@@ -90,7 +90,7 @@ static void sim_seeds_that_broke_one_are_good(void **state)
         461438,
         /* Found with the real worker machine: a keyed gradient sent again
          * from memory that held the next one, a batch of the step before, a
-         * freeze that nobody ended, a JOIN that came late. */
+         * freeze that was never ended, a JOIN that came late. */
         1700,
         1637,
         1189,
@@ -101,8 +101,8 @@ static void sim_seeds_that_broke_one_are_good(void **state)
         1022617,
         /* A chief that had paused was restarted: others are ahead of it. */
         1067030,
-        /* Slow disks, and a restarted chief whose heartbeats went on from those
-         * of its predecessor; all checkpoints damaged one after another. */
+        /* Slow disks, and a restarted chief whose heartbeats continued those of
+         * its predecessor; all checkpoints damaged one after another. */
         2014652,
         2001169,
         /* A chief that was cut off after its goodbye rejoined when the other

@@ -5,7 +5,7 @@
  *              frozen_keys_are_copied_before_they_change
  *   frozen F2  frozen_reader_and_writer_may_race
  *   frozen F3  frozen_changes_of_several_threads_wait_for_the_reader,
- *              frozen_changes_give_up_a_reader_that_does_not_move */
+ *              frozen_changes_abandon_a_stalled_reader */
 #include "state/frozen.h"
 
 #include "base/thread.h"
@@ -276,8 +276,8 @@ static pl_status end_late(void *arg)
     return PL_OK;
 }
 
-/* A reader that gives up lets changes go on. */
-static void frozen_end_lets_changes_go_on(void **state)
+/* A reader that gives up releases waiting changes. */
+static void frozen_end_releases_waiting_changes(void **state)
 {
     (void)state;
     rig r;
@@ -294,7 +294,7 @@ static void frozen_end_lets_changes_go_on(void **state)
 }
 
 /* Nothing reads: as when the disk hangs. */
-static void frozen_changes_give_up_a_reader_that_does_not_move(void **state)
+static void frozen_changes_abandon_a_stalled_reader(void **state)
 {
     (void)state;
     rig r;
@@ -322,7 +322,7 @@ static void frozen_changes_give_up_a_reader_that_does_not_move(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void frozen_touch_gives_up_a_reader_that_does_not_move(void **state)
+static void frozen_touch_abandons_a_stalled_reader(void **state)
 {
     (void)state;
     rig r;
@@ -346,6 +346,6 @@ UNIT_TESTS(
     cmocka_unit_test(frozen_keys_are_copied_before_they_change),
     cmocka_unit_test(frozen_reader_and_writer_may_race),
     cmocka_unit_test(frozen_changes_of_several_threads_wait_for_the_reader),
-    cmocka_unit_test(frozen_end_lets_changes_go_on),
-    cmocka_unit_test(frozen_changes_give_up_a_reader_that_does_not_move),
-    cmocka_unit_test(frozen_touch_gives_up_a_reader_that_does_not_move))
+    cmocka_unit_test(frozen_end_releases_waiting_changes),
+    cmocka_unit_test(frozen_changes_abandon_a_stalled_reader),
+    cmocka_unit_test(frozen_touch_abandons_a_stalled_reader))

@@ -247,7 +247,7 @@ static size_t flip(char *bytes, size_t count, size_t nth)
 }
 
 /* Every byte of every file. */
-static void partition_damaged_anywhere_is_passed_over(void **state)
+static void partition_damaged_anywhere_is_skipped(void **state)
 {
     char **names;
     size_t count;
@@ -265,7 +265,7 @@ static void partition_damaged_anywhere_is_passed_over(void **state)
     pl_mem_free(names);
 }
 
-static void partition_missing_is_said(void **state)
+static void partition_missing_is_reported(void **state)
 {
     char **names;
     size_t count;
@@ -409,7 +409,7 @@ static void partition_written_elsewhere_is_noticed(void **state)
     pl_mem_free(folder);
 }
 
-static void partition_of_a_request_that_cannot_be_is_refused(void **state)
+static void partition_of_an_impossible_request_is_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -499,13 +499,13 @@ static void partition_survives_each_failed_call(void **state)
 }
 
 UNIT_TESTS(PARTITION_TEST(partition_of_any_checkpoint_is_read),
-           PARTITION_TEST(partition_damaged_anywhere_is_passed_over),
-           PARTITION_TEST(partition_missing_is_said),
+           PARTITION_TEST(partition_damaged_anywhere_is_skipped),
+           PARTITION_TEST(partition_missing_is_reported),
            PARTITION_TEST(partition_checks_the_shards_it_takes_from),
            PARTITION_TEST(partition_that_is_not_finite_is_not_written),
            PARTITION_TEST(partition_cancelled_leaves_no_shard),
            PARTITION_TEST(partition_given_up_leaves_no_shard),
            PARTITION_TEST(partition_written_elsewhere_is_noticed),
-           PARTITION_TEST(partition_of_a_request_that_cannot_be_is_refused),
+           PARTITION_TEST(partition_of_an_impossible_request_is_refused),
            PARTITION_TEST(partition_survives_each_failed_allocation),
            PARTITION_TEST(partition_survives_each_failed_call))

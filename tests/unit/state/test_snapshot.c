@@ -45,7 +45,7 @@ static void save_one(const char *folder)
     rig_close(&r);
 }
 
-static void snapshot_comes_back_as_it_was(void **state)
+static void snapshot_is_restored_unchanged(void **state)
 {
     const char *folder = test_path(*state, "checkpoints");
     rig_opts opts = options(folder);
@@ -151,7 +151,7 @@ static void gate_sink(void *context, pl_log_level level, const char *line)
     pl_mutex_unlock(&gate->lock);
 }
 
-static void snapshot_leaves_out_what_comes_too_soon(void **state)
+static void snapshot_refuses_a_save_while_one_is_written(void **state)
 {
     const char *folder = test_path(*state, "checkpoints");
     rig_opts opts = options(folder);
@@ -188,7 +188,7 @@ static void snapshot_leaves_out_what_comes_too_soon(void **state)
 }
 
 /* A file where the folder should be makes every write fail. */
-static void snapshot_makes_good_a_failure(void **state)
+static void snapshot_recovers_from_a_failure(void **state)
 {
     const char *folder = test_path(*state, "checkpoints");
     rig_opts opts = options(folder);
@@ -246,9 +246,9 @@ static void snapshot_of_another_model_is_refused(void **state)
     assert_refused(other, PL_SHAPE, "optimizer.");
 }
 
-/* In the background the next save tells, once; in the foreground it is told at
- * once, and the one in the background is a warning. */
-static void snapshot_of_what_is_not_finite_is_refused(void **state)
+/* A failure in the background is reported by the next save, once; one in the
+ * foreground is reported at once, and that of the background is a warning. */
+static void snapshot_of_non_finite_values_is_refused(void **state)
 {
     const char *folder = test_path(*state, "checkpoints");
     rig_opts opts = options(folder);
@@ -309,12 +309,12 @@ static void snapshot_survives_failed_allocations(void **state)
     rig_close(&r);
 }
 
-UNIT_TESTS(TEST_IN_FOLDER(snapshot_comes_back_as_it_was),
+UNIT_TESTS(TEST_IN_FOLDER(snapshot_is_restored_unchanged),
            TEST_IN_FOLDER(snapshot_keeps_the_newest),
            TEST_IN_FOLDER(snapshot_is_of_one_moment),
-           TEST_IN_FOLDER(snapshot_leaves_out_what_comes_too_soon),
-           TEST_IN_FOLDER(snapshot_makes_good_a_failure),
+           TEST_IN_FOLDER(snapshot_refuses_a_save_while_one_is_written),
+           TEST_IN_FOLDER(snapshot_recovers_from_a_failure),
            TEST_IN_FOLDER(snapshot_names_the_setting_that_changed),
            TEST_IN_FOLDER(snapshot_of_another_model_is_refused),
-           TEST_IN_FOLDER(snapshot_of_what_is_not_finite_is_refused),
+           TEST_IN_FOLDER(snapshot_of_non_finite_values_is_refused),
            TEST_IN_FOLDER(snapshot_survives_failed_allocations))

@@ -1,7 +1,7 @@
 /* Checkpoints in the background.
  *
  * Invariants and the tests that check them:
- *   writer W1  writer_tells_of_each_failure_once
+ *   writer W1  writer_reports_each_failure_once
  *   writer W2  writer_writes_the_memory_of_the_start */
 #include "state/writer.h"
 
@@ -124,8 +124,9 @@ static void writer_in_the_foreground_copies_nothing(void **state)
     close_rig(&r);
 }
 
-/* Until it was told of, a task that ended keeps others from starting. */
-static void writer_tells_of_each_failure_once(void **state)
+/* Until its outcome was reported, a finished task keeps others from starting.
+ */
+static void writer_reports_each_failure_once(void **state)
 {
     rig r;
     pl_written written;
@@ -173,5 +174,5 @@ static void writer_survives_failed_allocations(void **state)
 UNIT_TESTS(TEST_IN_FOLDER(writer_new_survives_each_failed_allocation),
            TEST_IN_FOLDER(writer_writes_the_memory_of_the_start),
            TEST_IN_FOLDER(writer_in_the_foreground_copies_nothing),
-           TEST_IN_FOLDER(writer_tells_of_each_failure_once),
+           TEST_IN_FOLDER(writer_reports_each_failure_once),
            TEST_IN_FOLDER(writer_survives_failed_allocations))

@@ -1,4 +1,4 @@
-/* What every codec must keep to, and that ring and parameter servers send
+/* What every codec must guarantee, and that ring and parameter servers send
  * gradients through the table, and nothing else. */
 #include "sync/codec.h"
 
@@ -49,7 +49,7 @@ static void check_codec(const pl_codec *codec)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void codecs_give_back_what_they_were_given(void **state)
+static void codecs_round_trip(void **state)
 {
     (void)state;
     for (int i = 0; pl_codecs[i] != NULL; i++)
@@ -147,7 +147,7 @@ static void topk_sends_the_largest_and_keeps_the_rest(void **state)
     pl_coder_close(&coder);
 }
 
-static void topk_sends_what_is_no_number(void **state)
+static void topk_sends_nan(void **state)
 {
     (void)state;
     float floats[10] = { 3, INFINITY, 2, -1, 0, 0, 0, NAN, 0, 0 };
@@ -344,7 +344,7 @@ static void ring_sums_parameters_exactly_with_any_codec(void **state)
 typedef struct letter {
     pl_frame frame;
     const void *payload; /* as it was given */
-    void *copy;          /* of what is not lasting; else NULL */
+    void *copy;          /* of a payload that is not lasting; or NULL */
 } letter;
 
 typedef struct pair {
@@ -595,7 +595,7 @@ static void ps_client_refuses_parameters_of_another_size(void **state)
         }
 }
 
-static void ps_pushes_plain_gradients_where_they_are(void **state)
+static void ps_pushes_plain_gradients_in_place(void **state)
 {
     (void)state;
     pair p;
@@ -629,12 +629,12 @@ static void ps_refuses_what_the_codec_cannot_decode(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(codecs_give_back_what_they_were_given),
+        cmocka_unit_test(codecs_round_trip),
         cmocka_unit_test(plain_refuses_a_piece_of_another_size),
         cmocka_unit_test(bf16_rounds_to_the_nearest_even),
         cmocka_unit_test(bf16_refuses_a_piece_of_another_size),
         cmocka_unit_test(topk_sends_the_largest_and_keeps_the_rest),
-        cmocka_unit_test(topk_sends_what_is_no_number),
+        cmocka_unit_test(topk_sends_nan),
         cmocka_unit_test(topk_refuses_places_that_do_not_rise_or_are_outside),
         cmocka_unit_test(topk_piece_that_changes_while_it_is_read_stays_inside),
         cmocka_unit_test(ring_loses_nothing_with_topk),
@@ -643,7 +643,7 @@ int main(void)
         cmocka_unit_test(ps_pushes_gradients_through_the_codec),
         cmocka_unit_test(ps_answers_with_encoded_parameters),
         cmocka_unit_test(ps_client_refuses_parameters_of_another_size),
-        cmocka_unit_test(ps_pushes_plain_gradients_where_they_are),
+        cmocka_unit_test(ps_pushes_plain_gradients_in_place),
         cmocka_unit_test(ps_refuses_what_the_codec_cannot_decode),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,7 +69,7 @@ static void params_add_refuses_a_taken_name_and_a_bad_shape(void **state)
     pl_params_free(params);
 }
 
-static void params_keep_running_averages_behind_what_is_trained(void **state)
+static void params_keep_running_averages_after_trained_parameters(void **state)
 {
     (void)state;
     pl_params *params = NULL, *twin = NULL;
@@ -162,7 +162,7 @@ UNIT_TESTS(
     cmocka_unit_test(params_lie_on_cache_lines_in_one_zeroed_block),
     cmocka_unit_test(params_are_found_by_name),
     cmocka_unit_test(params_add_refuses_a_taken_name_and_a_bad_shape),
-    cmocka_unit_test(params_keep_running_averages_behind_what_is_trained),
+    cmocka_unit_test(params_keep_running_averages_after_trained_parameters),
     cmocka_unit_test(params_take_any_number_of_tensors),
     cmocka_unit_test(params_of_an_empty_set_may_be_sealed),
     cmocka_unit_test(params_like_has_the_same_layout_and_its_own_memory),

@@ -46,7 +46,7 @@ static void shape_text_of_absurd_sizes_stays_in_its_room(void **state)
     assert_int_equal(']', text[PL_SHAPE_TEXT - 2]);
 }
 
-static void shape_check_refuses_what_is_not_positive_or_too_large(void **state)
+static void shape_check_refuses_invalid_dimensions(void **state)
 {
     (void)state;
     assert_ok(pl_shape_check(PL_SHAPE(PL_BATCH, 28, 28)));
@@ -103,12 +103,11 @@ static void view_from_skips_rows_with_and_without_an_index(void **state)
     assert_ptr_equal(values + 2, pl_view_row_f32(&rest, 1));
 }
 
-UNIT_TESTS(
-    cmocka_unit_test(shape_equal_compares_rank_and_every_dimension),
-    cmocka_unit_test(shape_counts_rows_and_elements),
-    cmocka_unit_test(shape_text_names_the_batch),
-    cmocka_unit_test(shape_text_of_absurd_sizes_stays_in_its_room),
-    cmocka_unit_test(shape_check_refuses_what_is_not_positive_or_too_large),
-    cmocka_unit_test(dtype_knows_name_and_size),
-    cmocka_unit_test(view_reads_labels_of_every_integer_type),
-    cmocka_unit_test(view_from_skips_rows_with_and_without_an_index))
+UNIT_TESTS(cmocka_unit_test(shape_equal_compares_rank_and_every_dimension),
+           cmocka_unit_test(shape_counts_rows_and_elements),
+           cmocka_unit_test(shape_text_names_the_batch),
+           cmocka_unit_test(shape_text_of_absurd_sizes_stays_in_its_room),
+           cmocka_unit_test(shape_check_refuses_invalid_dimensions),
+           cmocka_unit_test(dtype_knows_name_and_size),
+           cmocka_unit_test(view_reads_labels_of_every_integer_type),
+           cmocka_unit_test(view_from_skips_rows_with_and_without_an_index))

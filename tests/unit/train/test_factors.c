@@ -66,7 +66,7 @@ static void factors_are_of_dense_layers_that_pay(void **state)
     assert_ok(pl_factors_new(&factors, network, 100000, 2));
     assert_null(factors); /* too many rows */
     assert_ok(pl_factors_new(&factors, network, 16, 1));
-    assert_null(factors); /* nobody to send them to */
+    assert_null(factors); /* no peer to send them to */
     pl_network_free(network);
     assert_int_equal(0, pl_mem_live());
 }

@@ -53,7 +53,7 @@ static void train(pl_dataset *digits, const pl_kernels *kernels,
     rig_close(&r);
 }
 
-static void softmax_on_digits_goes_the_golden_way(void **state)
+static void softmax_on_digits_follows_the_golden_curve(void **state)
 {
     (void)state;
     double golden[STEPS], losses[STEPS];
@@ -78,4 +78,4 @@ static void softmax_on_digits_goes_the_golden_way(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-UNIT_TESTS(cmocka_unit_test(softmax_on_digits_goes_the_golden_way))
+UNIT_TESTS(cmocka_unit_test(softmax_on_digits_follows_the_golden_curve))

@@ -44,7 +44,7 @@ static double mean_of(int first, int last)
     return 0.5 * (first + last);
 }
 
-static void the_training_loss_is_of_the_last_epoch(void **state)
+static void the_training_loss_covers_the_last_epoch(void **state)
 {
     (void)state;
     pl_losses losses = made(7);
@@ -60,7 +60,8 @@ static void the_training_loss_is_of_the_last_epoch(void **state)
     }
 }
 
-static void of_a_long_epoch_it_is_of_the_last_thousand_steps(void **state)
+static void the_loss_of_a_long_epoch_covers_its_last_thousand_steps(
+    void **state)
 {
     (void)state;
     const int64_t epochs[] = { 0, 1000, 1001, 60000 };
@@ -73,7 +74,7 @@ static void of_a_long_epoch_it_is_of_the_last_thousand_steps(void **state)
     }
 }
 
-static void the_mean_of_fewer_steps_is_of_the_last(void **state)
+static void the_mean_of_fewer_steps_covers_the_last_ones(void **state)
 {
     (void)state;
     pl_losses losses = made(50);
@@ -84,7 +85,7 @@ static void the_mean_of_fewer_steps_is_of_the_last(void **state)
     assert_true(pl_losses_last(&losses, 60).loss == mean_of(21, 70));
 }
 
-static void it_begins_again_after_a_rollback(void **state)
+static void the_mean_restarts_after_a_rollback(void **state)
 {
     (void)state;
     pl_losses losses = made(0);
@@ -96,9 +97,10 @@ static void it_begins_again_after_a_rollback(void **state)
     assert_true(pl_losses_point(&losses).loss == 2);
 }
 
-UNIT_TESTS(cmocka_unit_test(a_point_is_the_mean_since_the_one_before),
-           cmocka_unit_test(a_batch_weighs_as_much_as_it_has_examples),
-           cmocka_unit_test(the_training_loss_is_of_the_last_epoch),
-           cmocka_unit_test(of_a_long_epoch_it_is_of_the_last_thousand_steps),
-           cmocka_unit_test(the_mean_of_fewer_steps_is_of_the_last),
-           cmocka_unit_test(it_begins_again_after_a_rollback))
+UNIT_TESTS(
+    cmocka_unit_test(a_point_is_the_mean_since_the_one_before),
+    cmocka_unit_test(a_batch_weighs_as_much_as_it_has_examples),
+    cmocka_unit_test(the_training_loss_covers_the_last_epoch),
+    cmocka_unit_test(the_loss_of_a_long_epoch_covers_its_last_thousand_steps),
+    cmocka_unit_test(the_mean_of_fewer_steps_covers_the_last_ones),
+    cmocka_unit_test(the_mean_restarts_after_a_rollback))

@@ -159,7 +159,7 @@ static curves record_every(pl_every every)
 }
 
 /* 512 examples are 16 steps of 32; the last step is a point in any case. */
-static void curves_have_the_points_that_were_asked_for(void **state)
+static void curves_have_the_requested_points(void **state)
 {
     (void)state;
     const struct {
@@ -254,7 +254,7 @@ static void curves_of_a_long_job_thin_out(void **state)
 }
 
 UNIT_TESTS(
-    cmocka_unit_test(curves_have_the_points_that_were_asked_for),
+    cmocka_unit_test(curves_have_the_requested_points),
     cmocka_unit_test(points_are_means_of_the_steps_between),
     cmocka_unit_test(curves_of_a_long_job_thin_out),
     cmocka_unit_test(every_curve_ends_at_the_last_step),

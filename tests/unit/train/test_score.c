@@ -70,7 +70,7 @@ static void score_counts_answers(void **state)
     assert_true(is_near(score.calibration, 2.7 / 3, 1e-6));
 }
 
-static void score_of_one_kind_is_no_division_by_zero(void **state)
+static void score_of_one_class_avoids_division_by_zero(void **state)
 {
     (void)state;
     const float probs[] = { 0.25f, 0.25f };
@@ -141,5 +141,5 @@ UNIT_TESTS(cmocka_unit_test(errors_are_those_of_the_definition),
            cmocka_unit_test(errors_survive_each_failed_allocation),
            cmocka_unit_test(score_auc_is_the_share_of_pairs_in_order),
            cmocka_unit_test(score_counts_answers),
-           cmocka_unit_test(score_of_one_kind_is_no_division_by_zero),
+           cmocka_unit_test(score_of_one_class_avoids_division_by_zero),
            cmocka_unit_test(tally_survives_each_failed_allocation))

@@ -1,5 +1,5 @@
-/* Two nodes side by side along a dimension behind the first; the gradient cuts
- * them apart (slice). */
+/* Concatenates two nodes along a dimension after the first; the gradient splits
+ * them (slice). */
 #include "graph/graph.h"
 #include "tensor/shape.h"
 
@@ -126,7 +126,7 @@ const pl_op pl_op_concat = {
     .cases = cases,
 };
 
-/* Of dimension `axis` the part that begins at `mask`. */
+/* The part of dimension `axis` that begins at `mask`. */
 const pl_op pl_op_slice = {
     .name = "slice",
     .least_inputs = 1,

@@ -1,5 +1,5 @@
-/* Zeros around images [batch, channels, height, width]; the gradient leaves
- * the frame away (crop). */
+/* Zeros around images [batch, channels, height, width]; the gradient drops the
+ * padding (crop). */
 #include "graph/graph.h"
 #include "tensor/shape.h"
 
@@ -54,7 +54,7 @@ static pl_status crop_shape(pl_node *node)
     return PL_OK;
 }
 
-/* Floats of one pixel of a plane, and the planes. */
+/* Floats per pixel of a plane, and the number of planes. */
 static int64_t unit_of(const pl_op_run *run)
 {
     return run->lanes || run->blocked ? run->state->kernels->lanes : 1;

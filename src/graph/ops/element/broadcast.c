@@ -1,22 +1,22 @@
 /* A node repeated to a larger shape, by NumPy's rule: dimensions are compared
- * from the last on, and one of size 1, or one that is missing, is repeated.
- * The gradient adds the repetitions up (broadcast_sum), in their order.
+ * from the last on, and a dimension that is 1 or missing is repeated. The
+ * gradient sums the repetitions (broadcast_sum), in order.
  *
- * What changes least often goes fastest: for each row of the last dimension
- * there is one offset in the small shape. */
+ * The inner loop runs over the last dimension: each of its rows has one offset
+ * in the small shape. */
 #include "graph/graph.h"
 #include "tensor/shape.h"
 
 #include <string.h>
 
-/* Dimension i of `shape` as part of one of `rank` dimensions. */
+/* Dimension i of `shape`, extended to `rank` dimensions. */
 static int64_t dim_at(pl_shape shape, int rank, int i)
 {
     int at = i - (rank - shape.rank);
     return at >= 0 ? shape.dim[at] : 1;
 }
 
-/* What both are repeated to; false where they do not fit. */
+/* The common shape; false if there is none. */
 static bool common_shape(pl_shape a, pl_shape b, pl_shape *out)
 {
     *out = (pl_shape) { .rank = a.rank > b.rank ? a.rank : b.rank };
@@ -68,7 +68,7 @@ static int64_t small_offset(pl_shape small, pl_shape large, int64_t row)
     int64_t offset = 0, stride = dim_at(small, large.rank, large.rank - 1);
     for (int i = large.rank - 2; i >= 0; i--) {
         int64_t size = dim_at(small, large.rank, i);
-        /* The first dimension, which may be the batch, has what is left. */
+        /* The first dimension, which may be the batch, takes the remainder. */
         int64_t index = i > 0 ? row % large.dim[i] : row;
         row /= i > 0 ? large.dim[i] : 1;
         offset += size == 1 ? 0 : index * stride;
@@ -159,7 +159,7 @@ const pl_op pl_op_broadcast = {
     .cases = cases,
 };
 
-/* Row by row where the result is a batch; a gradient is nothing's input. */
+/* Row by row if the result is a batch; a gradient is not an input. */
 const pl_op pl_op_broadcast_sum = {
     .name = "broadcast_sum",
     .least_inputs = 1,

@@ -1,6 +1,6 @@
-/* GELU (Hendrycks and Gimpel 2016), by the normal distribution itself, not its
- * approximation by tanh: x times the share of it below x.  The gradient reads
- * the input: the result does not tell it. */
+/* GELU (Hendrycks and Gimpel 2016), with the exact normal distribution, not its
+ * tanh approximation: x times the probability of a value below x.  The gradient
+ * reads the input, since the result does not determine it. */
 #include "graph/graph.h"
 
 pl_node *pl_gelu(pl_node *src)
@@ -40,7 +40,7 @@ static pl_node *build(pl_node *const *in)
     return pl_gelu(in[0]);
 }
 
-/* Where the distribution ends. */
+/* In the tails of the distribution. */
 static pl_node *build_far(pl_node *const *in)
 {
     return pl_gelu(pl_scale(in[0], 12));

@@ -1,5 +1,5 @@
 /* Leaky ReLU (Maas et al. 2013): negative numbers are multiplied by a slope of
- * 0 or more, so that the sign of the result tells the gradient. */
+ * 0 or more, so that the sign of the result determines the gradient. */
 #include "graph/graph.h"
 
 #include <math.h>

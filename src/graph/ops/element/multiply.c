@@ -1,5 +1,5 @@
-/* The product of two nodes, element by element; of different shapes, where one
- * can be repeated to the other's (broadcast.c). */
+/* The product of two nodes, element by element; of different shapes if one can
+ * be broadcast to the other's (broadcast.c). */
 #include "graph/graph.h"
 #include "tensor/shape.h"
 

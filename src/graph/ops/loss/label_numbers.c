@@ -1,6 +1,5 @@
 /* Labels as numbers, for losses that compare numbers: the label itself
- * (label_number), or 1 at its place among the classes and 0 elsewhere
- * (one_hot). */
+ * (label_number), or 1 for its class and 0 for the others (one_hot). */
 #include "graph/graph.h"
 #include "tensor/shape.h"
 

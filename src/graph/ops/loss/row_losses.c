@@ -5,7 +5,7 @@
  *   huber          (p - t)^2 / 2 within delta of t, then a line (Huber 1964)
  *   binary_xent    of the logit p and the probability t: log(1 + e^p) - p t
  *
- * The target may depend on parameters as well as the prediction. */
+ * The target may depend on parameters, like the prediction. */
 #include "graph/graph.h"
 #include "tensor/shape.h"
 
@@ -60,7 +60,7 @@ static pl_status huber_shape(pl_node *node)
     return pair_shape(node);
 }
 
-/* The loss of one element, or its slope. */
+/* The loss of one element, or its derivative. */
 typedef double element(double p, double t, double delta);
 
 static void loss_rows(const pl_op_run *run, element *loss)
@@ -115,7 +115,7 @@ static double huber_slope(double p, double t, double delta)
     return fmax(-delta, fmin(delta, p - t));
 }
 
-/* As it is where e^p would be infinite. */
+/* Avoids e^p where it would be infinite. */
 static double binary_xent(double p, double t, double delta)
 {
     (void)delta;
@@ -147,7 +147,7 @@ static void binary_xent_target_run(const pl_op_run *run)
     slope_rows(run, target_slope);
 }
 
-/* Of differences the target's gradient is the prediction's, turned round. */
+/* For losses of p - t the target's gradient is the prediction's, negated. */
 static void gradients(pl_node *node, pl_node *diff, const pl_op *grad,
                       pl_node **diff_in)
 {

@@ -1,6 +1,6 @@
 /* Softmax cross-entropy with label smoothing (Szegedy et al. 2016): the target
- * is 1 - s at the label and s / classes everywhere.  The probabilities stay in
- * the workspace, as with softmax_xent, whose kernels it uses. */
+ * is 1 - s at the label and s / classes everywhere.  The probabilities are kept
+ * in the workspace, as by softmax_xent, whose kernels it uses. */
 #include "graph/graph.h"
 #include "tensor/shape.h"
 
@@ -31,8 +31,8 @@ static int64_t probs_count(const pl_node *node, int64_t batch)
     return pl_shape_count(node->in[0]->shape, batch);
 }
 
-/* The loss of the target is that of the label and s times what the mean logit
- * is below the label's. */
+/* The loss is that of the label plus s times the difference between the label's
+ * logit and the mean logit. */
 static void smooth_run(const pl_op_run *run)
 {
     const pl_kernels *kernels = run->state->kernels;
@@ -48,8 +48,8 @@ static void smooth_run(const pl_op_run *run)
     }
 }
 
-/* Input 0 of the gradient is the loss, whose workspace has the probabilities.
- */
+/* Input 0 of the gradient is the loss, whose workspace holds the
+ * probabilities. */
 static void smooth_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
 {
     diff_in[0] =

@@ -1,11 +1,11 @@
 /* Batch normalization (Ioffe and Szegedy 2015) of [n, channels, ...]: each
  * channel gets mean 0 and variance 1 over the batch, then a scale and a shift.
  *
- * batch_moments gives what to normalize by: in training the batch's own mean
- * and variance, otherwise, and where frozen, the running ones.  The gradient
- * of a running average is what it is to approach (train/optim/optim.h), so all
- * strategies combine the statistics of batches as they do gradients: in worker
- * order.  The running variance is the unbiased one, as in PyTorch. */
+ * batch_moments gives the mean and variance to normalize by: the batch's own in
+ * training, otherwise, or if frozen, the running averages.  The gradient of a
+ * running average is the value it approaches (train/optim/optim.h), so all
+ * strategies combine the statistics of batches like gradients: in worker order.
+ * The running variance is the unbiased one, as in PyTorch. */
 #include "graph/channels.h"
 #include "graph/graph.h"
 #include "tensor/shape.h"
@@ -16,15 +16,16 @@
 /* Rows of the moments: [3, channels]. */
 enum {
     MEAN,
-    VARIANCE, /* of the batch, by its numbers */
-    UNBIASED, /* by one less */
+    VARIANCE, /* of the batch, divided by the count */
+    UNBIASED, /* divided by the count less one */
     MOMENTS,
 };
 
 /* Rows of the sums: [2, channels]. */
 enum {
     DIFF,      /* the gradient of the shift */
-    DIFF_NORM, /* of the gradient times the normalized: that of the scale */
+    DIFF_NORM, /* of the gradient times the normalized input: gradient of the
+                  scale */
     SUMS,
 };
 
@@ -85,7 +86,7 @@ static pl_status moments_shape(pl_node *node)
     return PL_OK;
 }
 
-/* Sums in double precision, one for each channel. */
+/* Sums in double precision, one per channel. */
 static int64_t sums_scratch(const pl_node *node, int lanes)
 {
     (void)lanes;
@@ -124,9 +125,9 @@ static void moments_run(const pl_op_run *run)
     memcpy(run->out + UNBIASED * c.channels, pl_run_in(run, 2), bytes);
 }
 
-/* What running averages approach; of frozen ones, nothing.  The rows were added
- * behind the moments: found in the forward pass, they leave before all
- * gradients. */
+/* The values that running averages approach; none if frozen.  These row nodes
+ * are added right after the moments: computed in the forward pass, they are
+ * ready before all gradients. */
 static void moments_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
 {
     (void)diff;
@@ -153,14 +154,14 @@ static pl_status norm_shape(pl_node *node)
     return PL_OK;
 }
 
-/* Three lists of a number a channel. */
+/* Three lists with a number per channel. */
 static int64_t lists_scratch(const pl_node *node, int lanes)
 {
     (void)lanes;
     return 3 * pl_channels_room(node->shape.dim[1]);
 }
 
-/* What fills the last block up, behind the last channel, is zero. */
+/* Padding of the last block, after the last channel, is zero. */
 static float *list_of(const pl_op_run *run, int list, int64_t first,
                       int64_t count)
 {
@@ -221,7 +222,7 @@ static void norm_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
                          .input_count = 5,
                          .in = { src, moments, node->in[2], sums, diff },
                      });
-    diff_in[1] = moments; /* whatever: not a sum, but that it is asked */
+    diff_in[1] = moments; /* any non-NULL node: only requests the gradient */
     diff_in[2] = row_of(sums, DIFF_NORM);
     diff_in[3] = row_of(sums, DIFF);
 }
@@ -257,7 +258,7 @@ static void sums_run(const pl_op_run *run)
 }
 
 /* scale / s (diff - (sum diff) / n - x (sum diff x) / n) with x normalized and
- * s the standard deviation, as factors of diff and src; frozen: the first
+ * s the standard deviation, as factors of diff and src; frozen: only the first
  * term. */
 static void src_range(const pl_op_run *run, int64_t first, int64_t count)
 {
@@ -320,7 +321,7 @@ static pl_node *build_frozen(pl_node *const *in)
     return pl_batch_norm(in[0], in[1], in[2], one, one, 1e-3f);
 }
 
-/* In the layout that a convolution or pooling left. */
+/* In the layout of a convolution or pooling. */
 static pl_node *build_pooled(pl_node *const *in)
 {
     pl_node *one = running(in[1], 0.1f);

@@ -1,13 +1,13 @@
 /* Layer normalization (Ba et al. 2016): each row of the last dimension gets
  * mean 0 and variance 1, then every element a scale and a shift.  Mean and
- * inverse deviation of each row stay in the workspace for the gradient.  Rows
- * do not need each other, so tests and training are alike. */
+ * inverse deviation of each row are kept in the workspace for the gradient.
+ * Rows are independent, so tests and training are alike. */
 #include "graph/graph.h"
 #include "tensor/shape.h"
 
 #include <math.h>
 
-/* Beside each row. */
+/* Kept per row. */
 enum {
     MEAN,
     INVERSE,
@@ -79,7 +79,7 @@ static void norm_run(const pl_op_run *run)
     }
 }
 
-/* Input 0 of the gradients is the result, whose workspace has what was kept. */
+/* Input 0 of the gradients is the result, whose workspace holds the moments. */
 static void norm_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
 {
     pl_node *src = node->in[0], *scale = node->in[1];

@@ -1,12 +1,12 @@
-/* classes.c - how classifiers fared class by class: the confusion matrix, the
- * results of each class and examples that were misclassified, of the run that
- * the reader picks (figures from the model's "tests"), and the numbers of all
- * runs as a table. */
+/* classes.c - the results of classifiers by class: the confusion matrix, the
+ * results of each class and misclassified examples, for the run that the reader
+ * selects (figures from the model's "tests"), and the numbers of all runs as a
+ * table. */
 #include "observe/report/report_priv.h"
 
 #include <math.h>
 
-#define ROWS_MOST 1000 /* of the table: of all runs, or of the best one */
+#define ROWS_MOST 1000 /* of the table: for all runs, or only the best */
 
 static const pl_table_column columns[] = {
     { "class", NULL, NULL, 0, false },
@@ -21,8 +21,8 @@ static const pl_table_column columns[] = {
 
 #define COLUMNS (sizeof columns / sizeof *columns)
 
-/* The run with the best accuracy, of those that have a confusion matrix;
- * *rows: of all of them.  records->count: there is none. */
+/* The run with the best accuracy among those with a confusion matrix; *rows:
+ * table rows of all of them.  records->count: none. */
 static size_t find_best(const pl_report *report, size_t *rows)
 {
     const pl_records *records = report->records;

@@ -1,5 +1,5 @@
-/* graph.c - the model's graph, each operator on its device, of the run that the
- * reader picks; runs whose graphs are the same have one. */
+/* graph.c - the model's graph, each operator on its device, for the run that
+ * the reader selects; runs with the same graph share one. */
 #include "base/error.h"
 #include "base/mem.h"
 #include "observe/report/report_priv.h"

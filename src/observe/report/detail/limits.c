@@ -1,4 +1,4 @@
-/* limits.c - the table of what held each run up, the task to blame, and the
+/* limits.c - the table of what limited each run, the responsible task, and the
  * cure with the largest expected gain. */
 #include "observe/report/report_priv.h"
 

@@ -1,6 +1,6 @@
-/* operators.c - where the time of traced runs went: a few steps on a time line,
- * of the run that the reader picks, and operator by operator, a table for each
- * of the first few runs that have traces. */
+/* operators.c - where the time of traced runs went: a few steps on a timeline,
+ * for the run that the reader selects, and a table by operator for each of the
+ * first few traced runs. */
 #include "observe/report/report_priv.h"
 #include "observe/runs/traces.h"
 
@@ -13,7 +13,7 @@
 typedef struct operators {
     pl_table *tables[TABLES_MOST];
     size_t runs[TABLES_MOST], count;
-    pl_buffer timelines; /* a list without its brackets */
+    pl_buffer timelines; /* a JSON list without its brackets */
 } operators;
 
 static pl_status add_run(const pl_report *report, const pl_traces *traces,

@@ -1,5 +1,5 @@
-/* pairs.c - the heat map of who sent whom how much, of the run that the reader
- * picks; at first the one that moved most. */
+/* pairs.c - the heat map of the bytes sent between tasks, for the run that the
+ * reader selects; initially the one with the most traffic. */
 #include "observe/report/report_priv.h"
 
 pl_status pl_report_pairs(pl_report *report)

@@ -1,5 +1,5 @@
-/* timeline.c - what each thread of a traced run did in a few steps from the
- * middle of its trace, as data for the page: all tasks on one clock. */
+/* timeline.c - the activity of each thread of a traced run in a few steps from
+ * the middle of its trace, as data for the page: all tasks on one clock. */
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/text/quote.h"
@@ -10,11 +10,11 @@
 #include <string.h>
 
 #define STEPS       3    /* shown */
-#define SPANS_MOST  6000 /* of a run */
+#define SPANS_MOST  6000 /* per run */
 #define NUMBER_MOST ((int64_t)1 << 53)
 
 typedef struct window {
-    int64_t pid, first; /* steps from this one of that task */
+    int64_t pid, first; /* steps of that task, from step `first` on */
     double begin, end;  /* us */
 } window;
 
@@ -53,7 +53,7 @@ static bool name_of(const pl_json *event, const char **name)
            pl_json_get_text(args, "name", name) == PL_OK;
 }
 
-/* The first task that is no server. */
+/* The first task that is not a server. */
 static int64_t find_worker(const pl_json *events)
 {
     for (size_t i = 0; i < pl_json_length(events); i++) {
@@ -67,7 +67,7 @@ static int64_t find_worker(const pl_json *events)
     return -1;
 }
 
-/* Not the first steps, which are slow, nor the last. */
+/* Neither the first steps, which are slow, nor the last. */
 static bool find_window(const pl_json *events, window *w)
 {
     int64_t least = INT64_MAX, most = -1;
@@ -144,7 +144,7 @@ pl_status pl_report_timeline(pl_json *const *traces, size_t count, size_t run,
     const pl_json *events;
     window w;
     pl_status status = pl_profile_merge(traces, count, &merged);
-    if (status != PL_OK) /* clocks that cannot be compared: a table, then */
+    if (status != PL_OK) /* clocks cannot be compared: only a table */
         return status == PL_NOMEM ? status : PL_OK;
     status = pl_json_get_array(merged, "traceEvents", &events);
     if (status == PL_OK && find_window(events, &w)) {

@@ -98,7 +98,7 @@ bool pl_figure_is_empty(const pl_figure *figure)
     return pl_figure_longest(figure) == 0;
 }
 
-/* Room for one more of `size` bytes each; NULL and `failed` when there is no
+/* Memory for one more element of `size` bytes; NULL and `failed` if out of
  * memory. */
 static void *grow(pl_figure *figure, void *list, size_t count, size_t *room,
                   size_t size)
@@ -153,7 +153,7 @@ void pl_figure_add_point(pl_figure *figure, double x, double y, double spread)
     if (list == NULL)
         return;
     series->points = list;
-    /* One that overflowed would be no number in JSON. */
+    /* An overflow would not be a number in JSON. */
     list[series->count++] =
         (pl_series_point) { x, y, isfinite(spread) ? spread : 0,
                             figure->run_count, 0 };

@@ -1,6 +1,7 @@
 /* figure_gnuplot.c - a figure as commands for gnuplot, which can run programs.
- * Names of flags, runs and hosts go into them, so every text, the name of the
- * output file included, passes pl_quote_gnuplot; the rest are numbers. */
+ * The commands contain names of flags, runs and hosts, so every text, including
+ * the name of the output file, goes through pl_quote_gnuplot; the rest are
+ * numbers. */
 #include "base/text/quote.h"
 #include "observe/report/figure/figure_priv.h"
 
@@ -8,7 +9,7 @@
 
 #define WIDTH  960
 #define HEIGHT 540
-#define MANY   12 /* names on the x axis that are set upright */
+#define MANY   12 /* names on the x axis from which they are vertical */
 
 static void put_labels(const pl_figure *figure, pl_buffer *out)
 {

@@ -6,7 +6,8 @@
 
 typedef struct pl_series_point {
     double x, y, spread;
-    size_t run, run_count; /* its runs: first in pl_figure.runs, how many */
+    size_t run, run_count; /* its runs: index of the first in pl_figure.runs,
+                              and their number */
 } pl_series_point;
 
 typedef struct pl_figure_series {
@@ -31,7 +32,7 @@ struct pl_figure {
     size_t category_count, category_room;
     pl_figure_series *series;
     size_t series_count, series_room;
-    size_t *runs; /* of all points, one after the other */
+    size_t *runs; /* of all points, consecutive */
     size_t run_count, run_room;
     bool failed;
 };

@@ -134,7 +134,7 @@ static void command_line_gives_a_task_the_same_settings(void **state)
          "--note=--a \"b\"", "--slope", "1e-3", "--deep", "--data", "idx:a b");
 }
 
-static void command_line_leaves_out_what_is_a_tasks_own(void **state)
+static void command_line_omits_flags_of_a_single_task(void **state)
 {
     (void)state;
     char *argv[] = { "--ps", "1", "--global-batch", "8" };
@@ -157,7 +157,7 @@ static void command_line_leaves_out_what_is_a_tasks_own(void **state)
     pl_options_close(&options);
 }
 
-static void launch_keeps_what_it_turns_into_the_cluster(void **state)
+static void launch_keeps_flags_that_define_the_cluster(void **state)
 {
     static const struct {
         char *words[2];
@@ -180,6 +180,6 @@ static void launch_keeps_what_it_turns_into_the_cluster(void **state)
     pl_options_close(&options);
 }
 
-UNIT_TESTS(cmocka_unit_test(launch_keeps_what_it_turns_into_the_cluster),
+UNIT_TESTS(cmocka_unit_test(launch_keeps_flags_that_define_the_cluster),
            cmocka_unit_test(command_line_gives_a_task_the_same_settings),
-           cmocka_unit_test(command_line_leaves_out_what_is_a_tasks_own))
+           cmocka_unit_test(command_line_omits_flags_of_a_single_task))

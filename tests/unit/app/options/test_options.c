@@ -138,7 +138,7 @@ static bool is_known(const pl_options *options, const char *condition)
 }
 
 /* A misspelt condition would always hold. */
-static void options_need_only_what_there_is(void **state)
+static void options_conditions_name_known_flags(void **state)
 {
     (void)state;
     pl_options options;
@@ -166,7 +166,7 @@ static bool is_in(const pl_options *options, pl_options_part part,
     return there;
 }
 
-static void options_are_recorded_as_their_rows_say(void **state)
+static void options_are_recorded_as_their_rows_specify(void **state)
 {
     static const struct {
         const char *flag;
@@ -206,7 +206,7 @@ static pl_status resume(pl_options *now, pl_json **record, const char *before,
     return status == PL_OK ? pl_options_recall(now, *record) : status;
 }
 
-static void options_are_recalled_as_their_rows_say(void **state)
+static void options_are_recalled_as_their_rows_specify(void **state)
 {
     (void)state;
     pl_options options;
@@ -236,6 +236,6 @@ static void options_are_recalled_as_their_rows_say(void **state)
 
 UNIT_TESTS(cmocka_unit_test(options_refuse_flags_without_effect),
            cmocka_unit_test(options_accept_flags_that_have_an_effect),
-           cmocka_unit_test(options_need_only_what_there_is),
-           cmocka_unit_test(options_are_recorded_as_their_rows_say),
-           cmocka_unit_test(options_are_recalled_as_their_rows_say))
+           cmocka_unit_test(options_conditions_name_known_flags),
+           cmocka_unit_test(options_are_recorded_as_their_rows_specify),
+           cmocka_unit_test(options_are_recalled_as_their_rows_specify))

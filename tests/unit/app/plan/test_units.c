@@ -19,7 +19,7 @@ static void units_of_rates_are_bits(void **state)
     }
 }
 
-static void units_of_a_rate_are_written_as_people_write_them(void **state)
+static void units_of_a_rate_are_written_in_usual_notation(void **state)
 {
     (void)state;
     char text[PL_UNITS_TEXT];
@@ -61,6 +61,6 @@ static void units_name_the_flag_and_what_was_found(void **state)
 }
 
 UNIT_TESTS(cmocka_unit_test(units_of_rates_are_bits),
-           cmocka_unit_test(units_of_a_rate_are_written_as_people_write_them),
+           cmocka_unit_test(units_of_a_rate_are_written_in_usual_notation),
            cmocka_unit_test(units_of_times_are_seconds),
            cmocka_unit_test(units_name_the_flag_and_what_was_found))

@@ -8,8 +8,8 @@
 #define SECONDS 10.0
 #define STEPS   100
 
-/* A worker that made so many steps, its shares of the time, its median step
- * without waiting, and what else is known. */
+/* A worker's steps, its shares of the time, its median step without waiting,
+ * and other known values. */
 #define ROW(where, made, in, compute, send, wait, usual, ...)                  \
     {                                                                          \
         .reported = true, .host = (where), .steps = (made),                    \
@@ -86,7 +86,7 @@ static const pl_worker_report reading[] = {
     FAST,
     ROW("node3", STEPS, 0.6, 0.25, 0, 0.15, 0.08, USE(FEW, 0)),
 };
-/* All wait alike; server 0 has seen for whom. */
+/* All wait equally; server 0 has recorded for which worker. */
 #define ALIKE(where, held, in_steps)                                           \
     ROW(where, STEPS, 0, 0.3, 0, 0.7, 0.03, USE(FEW, 0),                       \
         .held_seconds = (held), .held_steps = (in_steps))
@@ -100,7 +100,7 @@ static const pl_worker_report paused[] = {
     ALIKE("node1", 0.1, 3),
     ALIKE("node2", 5, 5),
 };
-/* Without lock step the slow one has made fewer steps. */
+/* Without lock step the slow worker has made fewer steps. */
 static const pl_worker_report behind[] = {
     ROW("node1", STEPS, 0, 0.9, 0, 0.1, 0.09, USE(FEW, 0)),
     ROW("node2", STEPS, 0, 0.9, 0, 0.1, 0.09, USE(FEW, 0)),
@@ -116,7 +116,7 @@ static const pl_worker_report far[] = {
         .link_busy_seconds = NAN)
 static const pl_worker_report small[] = { EVEN(FEW, 0), EVEN(FEW, 0) };
 static const pl_worker_report large[] = { EVEN(MANY, 0), EVEN(MANY, 0) };
-/* All wait alike for one link of a ring, or for those of one worker. */
+/* All wait equally for one link of a ring, or for the links of one worker. */
 #define LINKED(where, busy)                                                    \
     ROW(where, STEPS, 0, 0.1, 0, 0.9, 0.01, USE(MANY, 0),                      \
         .link_busy_seconds = (busy))
@@ -203,7 +203,7 @@ static const pl_worker_report computing[] = { WORKS, WORKS };
     .steps = STEPS
 #define WITH(cpu) .per_server = (pl_task_report *)SERVER(cpu), .server_count = 1
 
-/* One row a cause: what was recorded, and what is said. */
+/* One row per cause: what was recorded, and the text that is reported. */
 static const struct {
     const char *name;
     pl_summary summary;
@@ -483,7 +483,7 @@ static void bottleneck_names_cause_and_culprit(void **state)
     }
 }
 
-/* The first cure is the best, and each is worth its while. */
+/* The first cure is the best, and each gains enough to be named. */
 static void bottleneck_cures_are_above_five_percent(void **state)
 {
     (void)state;
@@ -562,7 +562,8 @@ static void bottleneck_names_a_codec_only_where_there_is_one(void **state)
 }
 
 /* Two workers that had no core for 40 % of the time, on a host with two. */
-static void bottleneck_tells_own_tasks_from_other_processes(void **state)
+static void bottleneck_distinguishes_own_tasks_from_other_processes(
+    void **state)
 {
     (void)state;
     pl_worker_report rows[] = { EVEN(MANY, 4), EVEN(MANY, 4) };
@@ -601,7 +602,7 @@ static void bottleneck_of_a_crowded_host_blames_no_worker(void **state)
 }
 
 /* Of 20 tests 18 can be left out; the only checkpoint is the last one. */
-static void bottleneck_leaves_what_is_made_in_any_case(void **state)
+static void bottleneck_ignores_unavoidable_tests_and_checkpoints(void **state)
 {
     (void)state;
     const pl_summary tests = { SINGLE, ROWS(busy), .eval_seconds = 40,
@@ -630,11 +631,12 @@ static void bottleneck_of_nothing_is_null(void **state)
     pl_json_free(json);
 }
 
-UNIT_TESTS(cmocka_unit_test(bottleneck_names_cause_and_culprit),
-           cmocka_unit_test(bottleneck_cures_are_above_five_percent),
-           cmocka_unit_test(bottleneck_gains_are_those_of_the_step),
-           cmocka_unit_test(bottleneck_names_a_codec_only_where_there_is_one),
-           cmocka_unit_test(bottleneck_tells_own_tasks_from_other_processes),
-           cmocka_unit_test(bottleneck_of_a_crowded_host_blames_no_worker),
-           cmocka_unit_test(bottleneck_leaves_what_is_made_in_any_case),
-           cmocka_unit_test(bottleneck_of_nothing_is_null))
+UNIT_TESTS(
+    cmocka_unit_test(bottleneck_names_cause_and_culprit),
+    cmocka_unit_test(bottleneck_cures_are_above_five_percent),
+    cmocka_unit_test(bottleneck_gains_are_those_of_the_step),
+    cmocka_unit_test(bottleneck_names_a_codec_only_where_there_is_one),
+    cmocka_unit_test(bottleneck_distinguishes_own_tasks_from_other_processes),
+    cmocka_unit_test(bottleneck_of_a_crowded_host_blames_no_worker),
+    cmocka_unit_test(bottleneck_ignores_unavoidable_tests_and_checkpoints),
+    cmocka_unit_test(bottleneck_of_nothing_is_null))

@@ -23,7 +23,7 @@ static void write_file(const char *folder, const char *cells)
         pl_file_replace(test_path(folder, "sweep.json"), text, strlen(text)));
 }
 
-static void state_is_saved_and_taken_up_again(void **folder)
+static void state_is_saved_and_resumed(void **folder)
 {
     pl_json *plan = parse(PLAN);
     pl_sweep_state s;
@@ -102,7 +102,7 @@ static void state_survives_each_failed_allocation(void **folder)
     pl_json_free(plan);
 }
 
-UNIT_TESTS(TEST_IN_FOLDER(state_is_saved_and_taken_up_again),
+UNIT_TESTS(TEST_IN_FOLDER(state_is_saved_and_resumed),
            TEST_IN_FOLDER(state_keeps_cells_of_other_plans),
            TEST_IN_FOLDER(state_that_does_not_fit_is_refused),
            TEST_IN_FOLDER(state_survives_each_failed_allocation))

@@ -211,7 +211,7 @@ static void part_fills_in_what_depends_on_the_job(void **state)
     }
 }
 
-/* Resume: what was recorded, then what is given anew. */
+/* Resume: the recorded flags, then the new ones. */
 static pl_status resume(pl_part *part, pl_options *options, const char *before,
                         const char *now, const char *environment)
 {

@@ -28,7 +28,7 @@ static void link_of_one_host_is_not_measured(void **state)
                      link_of(PL_TRAIN_CODEC_AUTO, "no address", 0));
 }
 
-static void link_is_that_of_the_resumed_run(void **state)
+static void link_of_a_resumed_run_is_reused(void **state)
 {
     (void)state;
     assert_int_equal(PL_LINK_FAST, link_of(PL_TRAIN_CODEC_AUTO,
@@ -53,9 +53,9 @@ static pl_bottleneck_opts offer_of(const pl_train_options *train)
     return found;
 }
 
-/* Of 244 MB of AlexNet 234 are of its dense layers, whose factors of 32
- * examples have one hundredth of the bytes of both ways of a sum. */
-static void offers_are_what_a_job_could_send(void **state)
+/* Dense layers hold 234 of AlexNet's 244 MB; their factors of 32 examples take
+ * one hundredth of the bytes that a sum moves in both directions. */
+static void offers_match_what_a_job_can_send(void **state)
 {
     (void)state;
     pl_train_options train = {
@@ -89,5 +89,5 @@ static void offers_are_what_a_job_could_send(void **state)
 }
 
 UNIT_TESTS(cmocka_unit_test(link_of_one_host_is_not_measured),
-           cmocka_unit_test(link_is_that_of_the_resumed_run),
-           cmocka_unit_test(offers_are_what_a_job_could_send))
+           cmocka_unit_test(link_of_a_resumed_run_is_reused),
+           cmocka_unit_test(offers_match_what_a_job_can_send))

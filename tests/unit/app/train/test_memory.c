@@ -29,7 +29,7 @@ static void assert_refused(const pl_budget_opts *opts, int64_t bytes,
         fail_msg("\"%s\" is not in \"%s\"", text, pl_error_message());
 }
 
-static void memory_that_suffices_is_taken(void **state)
+static void sufficient_memory_is_accepted(void **state)
 {
     (void)state;
     pl_network *network = draft();
@@ -39,13 +39,13 @@ static void memory_that_suffices_is_taken(void **state)
     int64_t enough = budget.total + budget.total / 20;
     assert_ok(pl_memory_check(&opts, machine_with(enough), NULL));
     assert_ok(pl_memory_check(&opts, machine_with(INT64_MAX), NULL));
-    /* What the data holds is taken already. */
+    /* The memory of the data is already taken. */
     opts.data_bytes = (int64_t)1 << 40;
     assert_ok(pl_memory_check(&opts, machine_with(enough), NULL));
     pl_network_free(network);
 }
 
-static void memory_that_is_short_is_refused_with_what_fits(void **state)
+static void insufficient_memory_is_refused_with_a_batch_that_fits(void **state)
 {
     (void)state;
     pl_network *network = draft();
@@ -71,8 +71,9 @@ static void memory_that_is_short_is_refused_with_what_fits(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-/* Addresses of stacks are a need, not less of what there is. */
-static void memory_to_give_is_never_below_zero(void **state)
+/* Address space of stacks adds to the need; it does not lower what is
+ * available. */
+static void available_memory_is_never_negative(void **state)
 {
     (void)state;
     pl_network *network = draft();
@@ -124,7 +125,8 @@ static void memory_advice_is_tried_before_it_is_given(void **state)
     pl_network_free(network);
 }
 
-UNIT_TESTS(cmocka_unit_test(memory_to_give_is_never_below_zero),
-           cmocka_unit_test(memory_advice_is_tried_before_it_is_given),
-           cmocka_unit_test(memory_that_suffices_is_taken),
-           cmocka_unit_test(memory_that_is_short_is_refused_with_what_fits))
+UNIT_TESTS(
+    cmocka_unit_test(available_memory_is_never_negative),
+    cmocka_unit_test(memory_advice_is_tried_before_it_is_given),
+    cmocka_unit_test(sufficient_memory_is_accepted),
+    cmocka_unit_test(insufficient_memory_is_refused_with_a_batch_that_fits))

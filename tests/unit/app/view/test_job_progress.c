@@ -28,7 +28,7 @@ static int open_terminal(FILE **file)
     return leader;
 }
 
-/* The kernel passes on what was written when it finds the time. */
+/* The kernel delivers written bytes with a delay. */
 static void read_until(int leader, const char *end, char *text, size_t room)
 {
     size_t used = 0, length = strlen(end);
@@ -103,7 +103,7 @@ static void job_progress_sums_up_the_workers(void **state)
                                                   .loss = 0.375,
                                                   .test_loss = 0.5,
                                                   .test_accuracy = 0.75 });
-    /* Said to be over, the last line is left, and nothing more is drawn. */
+    /* Once the job is over the last line stays, and nothing more is drawn. */
     tasks[1].final = true;
     pl_job_progress_show(progress, tasks, 3);
     fflush(file);

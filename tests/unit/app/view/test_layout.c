@@ -30,7 +30,7 @@ static int block(const pl_progress_view *view, int columns, int rows,
     return count;
 }
 
-static void layout_tells_all_at_80_columns(void **state)
+static void layout_shows_everything_at_80_columns(void **state)
 {
     (void)state;
     char text[PL_VIEW_BLOCK_BYTES];
@@ -76,7 +76,7 @@ static void layout_fits_any_width(void **state)
     assert_true(strlen(line) < PL_VIEW_BYTES);
 }
 
-static void layout_says_what_is_done_instead_of_training(void **state)
+static void layout_names_activities_other_than_training(void **state)
 {
     (void)state;
     char text[PL_VIEW_BLOCK_BYTES], line[PL_VIEW_BYTES];
@@ -93,7 +93,7 @@ static void layout_says_what_is_done_instead_of_training(void **state)
                         line);
 }
 
-static void layout_leaves_out_what_is_not_known(void **state)
+static void layout_omits_unknown_values(void **state)
 {
     (void)state;
     char text[PL_VIEW_BLOCK_BYTES], line[PL_VIEW_BYTES];
@@ -205,10 +205,10 @@ static void layout_breaks_lines_between_words(void **state)
     assert_int_equal(2, pl_layout_break("17 % of", 3)); /* no other place */
 }
 
-UNIT_TESTS(cmocka_unit_test(layout_tells_all_at_80_columns),
+UNIT_TESTS(cmocka_unit_test(layout_shows_everything_at_80_columns),
            cmocka_unit_test(layout_fits_any_width),
-           cmocka_unit_test(layout_says_what_is_done_instead_of_training),
-           cmocka_unit_test(layout_leaves_out_what_is_not_known),
+           cmocka_unit_test(layout_names_activities_other_than_training),
+           cmocka_unit_test(layout_omits_unknown_values),
            cmocka_unit_test(layout_counts_a_finished_epoch_as_such),
            cmocka_unit_test(layout_gives_workers_rows_where_there_is_room),
            cmocka_unit_test(layout_of_an_epoch_stays_short),

@@ -111,7 +111,7 @@ static void file_call_broken_by_a_signal_is_made_again(void **state)
     }
 }
 
-static void file_full_disk_says_what_to_do(void **state)
+static void file_full_disk_error_has_advice(void **state)
 {
     const char *path = test_path(*state, "a");
     pl_file_fail_at(1, ENOSPC); /* after the open comes the write */
@@ -239,7 +239,7 @@ static void file_removing_does_not_follow_links(void **state)
     assert_false(pl_file_exists(kept));
 }
 
-static void file_removing_says_what_failed(void **state)
+static void file_removing_reports_what_failed(void **state)
 {
     const char *path = test_path(*state, "a");
     assert_ok(pl_file_replace(path, "", 0));
@@ -305,7 +305,7 @@ UNIT_TESTS(TEST_IN_FOLDER(file_replaced_reads_back),
            TEST_IN_FOLDER(file_not_committed_leaves_nothing),
            TEST_IN_FOLDER(file_replace_survives_each_failed_call),
            TEST_IN_FOLDER(file_call_broken_by_a_signal_is_made_again),
-           TEST_IN_FOLDER(file_full_disk_says_what_to_do),
+           TEST_IN_FOLDER(file_full_disk_error_has_advice),
            TEST_IN_FOLDER(file_read_checks_length_and_text),
            TEST_IN_FOLDER(file_missing_is_not_found),
            TEST_IN_FOLDER(file_map_of_nothing_and_of_a_folder),
@@ -313,7 +313,7 @@ UNIT_TESTS(TEST_IN_FOLDER(file_replaced_reads_back),
            TEST_IN_FOLDER(file_folders_are_made_with_those_above),
            TEST_IN_FOLDER(file_unflushed_folder_is_made_without_a_flush),
            TEST_IN_FOLDER(file_removing_does_not_follow_links),
-           TEST_IN_FOLDER(file_removing_says_what_failed),
+           TEST_IN_FOLDER(file_removing_reports_what_failed),
            TEST_IN_FOLDER(file_rename_moves),
            cmocka_unit_test(file_join_puts_one_slash),
            TEST_IN_FOLDER(file_names_come_sorted),

@@ -15,7 +15,7 @@ static size_t page(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* A file of so many pages full of sevens, but for the last two bytes. */
+/* A file of PAGES pages full of sevens, except for the last two bytes. */
 static const char *make_file(const char *folder)
 {
     const char *path = test_path(folder, "a");
@@ -43,7 +43,7 @@ static void what_was_read_stays(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void a_truncated_file_is_told_not_died_of(void **state)
+static void a_truncated_file_is_reported_without_a_crash(void **state)
 {
     pl_map map, other;
     char last = 'x';
@@ -55,7 +55,7 @@ static void a_truncated_file_is_told_not_died_of(void **state)
     assert_ok(pl_map_copy(&map, map.bytes - 1, &last, 1));
     assert_int_equal('7', last);
     assert_int_equal(0, truncate(path, 100));
-    assert_true(pl_map_intact(&map)); /* nobody looked */
+    assert_true(pl_map_intact(&map)); /* not checked yet */
     assert_int_equal('7', map.data[99]);
     assert_int_equal(0, map.data[map.bytes - 1]);
     assert_int_equal(0, map.data[page()]);
@@ -65,7 +65,7 @@ static void a_truncated_file_is_told_not_died_of(void **state)
                  pl_map_check(&map));
     assert_fails(PL_IO, "and has 100 now",
                  pl_map_copy(&other, 2 * page(), &last, 1));
-    /* Grown again, what was read before is still not what it was. */
+    /* Growing the file again does not restore what was read before. */
     assert_int_equal(0, truncate(path, (off_t)map.bytes));
     assert_fails(PL_IO, "a changed while it was read: some of",
                  pl_map_check(&map));
@@ -124,7 +124,7 @@ static void many_maps_are_watched(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void a_fifo_does_not_hold_us(void **state)
+static void a_fifo_is_refused_without_blocking(void **state)
 {
     pl_map map;
     char *text, end[16];
@@ -165,10 +165,10 @@ static void too_long_a_file_is_not_read(void **state)
 }
 
 UNIT_TESTS(TEST_IN_FOLDER(what_was_read_stays),
-           TEST_IN_FOLDER(a_truncated_file_is_told_not_died_of),
+           TEST_IN_FOLDER(a_truncated_file_is_reported_without_a_crash),
            TEST_IN_FOLDER(a_cut_within_the_last_page_is_found),
            TEST_IN_FOLDER(a_file_put_in_its_place_changes_nothing),
            TEST_IN_FOLDER(many_maps_are_watched),
-           TEST_IN_FOLDER(a_fifo_does_not_hold_us),
+           TEST_IN_FOLDER(a_fifo_is_refused_without_blocking),
            TEST_IN_FOLDER(the_end_of_a_file_is_read),
            TEST_IN_FOLDER(too_long_a_file_is_not_read))

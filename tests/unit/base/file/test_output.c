@@ -85,7 +85,7 @@ static void output_refuses_links_that_lead_nowhere(void **state)
     assert_count(*state, 2);
 }
 
-static void output_refuses_what_is_no_file(void **state)
+static void output_refuses_folders_and_sockets(void **state)
 {
     assert_fails(PL_IO, "is a folder; name a file in it",
                  pl_file_output(*state, "text", 4));
@@ -147,8 +147,8 @@ static void output_goes_into_a_device(void **state)
     assert_count(*state, 3);
 }
 
-/* As a shell has it: what was there before stays in front. */
-static void output_goes_on_where_a_descriptor_is(void **state)
+/* As in a shell: the earlier content stays in front. */
+static void output_continues_at_the_offset_of_a_descriptor(void **state)
 {
     const char *path = test_path(*state, "log");
     char name[64];
@@ -218,10 +218,10 @@ static void output_survives_failed_allocations(void **state)
 UNIT_TESTS(TEST_IN_FOLDER(output_replaces_a_file_and_keeps_its_mode),
            TEST_IN_FOLDER(output_follows_links_and_leaves_them),
            TEST_IN_FOLDER(output_refuses_links_that_lead_nowhere),
-           TEST_IN_FOLDER(output_refuses_what_is_no_file),
+           TEST_IN_FOLDER(output_refuses_folders_and_sockets),
            TEST_IN_FOLDER(output_goes_into_a_fifo),
            TEST_IN_FOLDER(output_goes_into_a_device),
-           TEST_IN_FOLDER(output_goes_on_where_a_descriptor_is),
+           TEST_IN_FOLDER(output_continues_at_the_offset_of_a_descriptor),
            TEST_IN_FOLDER(output_stream_grows_in_place),
            TEST_IN_FOLDER(output_survives_each_failed_call),
            TEST_IN_FOLDER(output_survives_failed_allocations))

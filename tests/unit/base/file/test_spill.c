@@ -17,7 +17,7 @@ static pl_status write_and_map(const char *folder, pl_map *map)
     return status;
 }
 
-static void spill_gives_back_what_was_put(void **state)
+static void spill_round_trips(void **state)
 {
     const char *folders[] = { NULL, test_path(*state, "made") };
     for (int i = 0; i < 2; i++) {
@@ -59,6 +59,6 @@ static void spill_reports_each_failed_call(void **state)
     }
 }
 
-UNIT_TESTS(TEST_IN_FOLDER(spill_gives_back_what_was_put),
+UNIT_TESTS(TEST_IN_FOLDER(spill_round_trips),
            cmocka_unit_test(spill_may_stay_empty),
            TEST_IN_FOLDER(spill_reports_each_failed_call))

@@ -5,7 +5,7 @@
 
 #define S INT64_C(1000000000)
 
-static void awake_time_stands_still_in_sleep(void **state)
+static void awake_time_excludes_sleep(void **state)
 {
     (void)state;
     pl_awake awake;
@@ -20,7 +20,7 @@ static void awake_time_stands_still_in_sleep(void **state)
 }
 
 /* An update of a large model takes seconds of the processor. */
-static void awake_time_goes_on_in_work(void **state)
+static void awake_time_advances_during_work(void **state)
 {
     (void)state;
     pl_awake awake;
@@ -48,6 +48,6 @@ static void awake_reads_the_clocks_of_the_machine(void **state)
     assert_true(strlen(first) > 0);
 }
 
-UNIT_TESTS(cmocka_unit_test(awake_time_stands_still_in_sleep),
-           cmocka_unit_test(awake_time_goes_on_in_work),
+UNIT_TESTS(cmocka_unit_test(awake_time_excludes_sleep),
+           cmocka_unit_test(awake_time_advances_during_work),
            cmocka_unit_test(awake_reads_the_clocks_of_the_machine))

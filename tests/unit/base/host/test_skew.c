@@ -2,7 +2,7 @@
 
 #include "support/unit.h"
 
-static void skew_is_that_of_the_shortest_trip(void **state)
+static void skew_uses_the_shortest_round_trip(void **state)
 {
     (void)state;
     pl_skew skew = { 0 };
@@ -12,12 +12,12 @@ static void skew_is_that_of_the_shortest_trip(void **state)
     pl_skew_hear(&skew, 2000, 2100, 5050); /* a shorter one */
     assert_int_equal(3000, skew.ahead_ns);
     pl_skew_hear(&skew, 3000, 3500, 0); /* a longer one */
-    pl_skew_hear(&skew, 3000, 2999, 0); /* one that cannot be */
+    pl_skew_hear(&skew, 3000, 2999, 0); /* an impossible one */
     assert_int_equal(3000, skew.ahead_ns);
     assert_int_equal(100, skew.trip_ns);
 }
 
-static void skew_of_one_machine_is_none(void **state)
+static void skew_of_one_machine_is_zero(void **state)
 {
     (void)state;
     pl_skew skew = { 0 };
@@ -26,7 +26,7 @@ static void skew_of_one_machine_is_none(void **state)
     assert_int_equal(0, skew.ahead_ns);
 }
 
-/* A peer says what it likes. */
+/* A peer may send any value. */
 static void skew_of_an_impossible_clock_is_ignored(void **state)
 {
     (void)state;
@@ -38,6 +38,6 @@ static void skew_of_an_impossible_clock_is_ignored(void **state)
     }
 }
 
-UNIT_TESTS(cmocka_unit_test(skew_is_that_of_the_shortest_trip),
-           cmocka_unit_test(skew_of_one_machine_is_none),
+UNIT_TESTS(cmocka_unit_test(skew_uses_the_shortest_round_trip),
+           cmocka_unit_test(skew_of_one_machine_is_zero),
            cmocka_unit_test(skew_of_an_impossible_clock_is_ignored))

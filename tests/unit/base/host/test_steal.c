@@ -18,7 +18,7 @@ static void steal_is_a_share_of_the_time_wanted(void **state)
     assert_true(pl_steal_share(&before, &after) == 0.2);
 }
 
-static void steal_that_is_not_known_is_none(void **state)
+static void unknown_steal_counts_as_zero(void **state)
 {
     char *root = *state;
     pl_steal none = pl_steal_read(root);
@@ -33,4 +33,4 @@ static void steal_that_is_not_known_is_none(void **state)
 }
 
 UNIT_TESTS(TEST_IN_FOLDER(steal_is_a_share_of_the_time_wanted),
-           TEST_IN_FOLDER(steal_that_is_not_known_is_none))
+           TEST_IN_FOLDER(unknown_steal_counts_as_zero))

@@ -181,7 +181,7 @@ static void param_parse_reads_both_forms_of_a_value(void **state)
     assert_int_equal(0, c.positional_count);
 }
 
-static void param_parse_says_what_was_given(void **state)
+static void param_parse_marks_the_given_flags(void **state)
 {
     (void)state;
     struct command c;
@@ -237,7 +237,7 @@ static void param_int_accepts_all_of_its_range(void **state)
     assert_ok(PARSE(&c, "--steps", "9223372036854775807"));
 }
 
-static void param_int_refuses_what_is_no_plain_number_in_range(void **state)
+static void param_int_refuses_text_and_out_of_range_numbers(void **state)
 {
     (void)state;
     struct command c;
@@ -261,7 +261,7 @@ static void param_int_refuses_what_is_no_plain_number_in_range(void **state)
     assert_int_equal(-1, c.positional_count);
 }
 
-static void param_real_refuses_what_is_not_finite_or_out_of_range(void **state)
+static void param_real_refuses_non_finite_and_out_of_range_numbers(void **state)
 {
     (void)state;
     struct command c;
@@ -291,7 +291,7 @@ static void param_choice_lists_the_choices(void **state)
     assert_fails(PL_USAGE, "found \"\"", PARSE(&c, "--optimizer="));
 }
 
-static void param_parse_wants_a_value_where_one_is_due(void **state)
+static void param_parse_reports_a_missing_value(void **state)
 {
     (void)state;
     struct command c;
@@ -410,7 +410,7 @@ static const char *value_of(const struct command *c, const char *name)
     return text;
 }
 
-static void param_value_text_is_what_one_would_type(void **state)
+static void param_value_text_matches_command_line_input(void **state)
 {
     (void)state;
     struct command c;
@@ -449,7 +449,7 @@ static void param_value_text_reads_back_as_the_same_value(void **state)
     assert_int_equal(PL_EVERY_NEVER, b.train.eval.unit);
 }
 
-static void param_value_text_is_cut_to_its_room(void **state)
+static void param_value_text_is_truncated_to_its_buffer(void **state)
 {
     (void)state;
     struct command c;
@@ -622,22 +622,22 @@ UNIT_TESTS(
     cmocka_unit_test(param_defaults_fill_every_field),
     cmocka_unit_test(param_a_default_that_does_not_fit_is_reported),
     cmocka_unit_test(param_parse_reads_both_forms_of_a_value),
-    cmocka_unit_test(param_parse_says_what_was_given),
+    cmocka_unit_test(param_parse_marks_the_given_flags),
     cmocka_unit_test(param_parse_keeps_positional_words_in_order),
     cmocka_unit_test(param_parse_takes_the_last_of_two),
     cmocka_unit_test(param_parse_takes_negative_numbers_as_values),
     cmocka_unit_test(param_int_accepts_all_of_its_range),
-    cmocka_unit_test(param_int_refuses_what_is_no_plain_number_in_range),
-    cmocka_unit_test(param_real_refuses_what_is_not_finite_or_out_of_range),
+    cmocka_unit_test(param_int_refuses_text_and_out_of_range_numbers),
+    cmocka_unit_test(param_real_refuses_non_finite_and_out_of_range_numbers),
     cmocka_unit_test(param_choice_lists_the_choices),
-    cmocka_unit_test(param_parse_wants_a_value_where_one_is_due),
+    cmocka_unit_test(param_parse_reports_a_missing_value),
     cmocka_unit_test(param_parse_suggests_the_nearest_flag),
     cmocka_unit_test(param_nearest_counts_edits),
     cmocka_unit_test(every_parse_reads_all_units),
     cmocka_unit_test(every_parse_refuses_the_rest),
-    cmocka_unit_test(param_value_text_is_what_one_would_type),
+    cmocka_unit_test(param_value_text_matches_command_line_input),
     cmocka_unit_test(param_value_text_reads_back_as_the_same_value),
-    cmocka_unit_test(param_value_text_is_cut_to_its_room),
+    cmocka_unit_test(param_value_text_is_truncated_to_its_buffer),
     cmocka_unit_test(param_help_is_aligned_and_wrapped),
     cmocka_unit_test(param_short_help_shows_the_common_flags),
     cmocka_unit_test(param_explains_one_flag),

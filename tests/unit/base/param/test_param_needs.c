@@ -144,7 +144,7 @@ static void needs_accept_flags_that_have_an_effect(void **state)
 }
 
 /* A default of no effect is no mistake of the user's. */
-static void needs_are_only_of_flags_that_were_given(void **state)
+static void needs_are_checked_for_given_flags_only(void **state)
 {
     (void)state;
     struct command c;
@@ -153,7 +153,7 @@ static void needs_are_only_of_flags_that_were_given(void **state)
     assert_false(pl_param_applies(&params[0], &c.facts));
 }
 
-static void needs_on_what_is_not_known_hold(void **state)
+static void needs_with_unknown_facts_hold(void **state)
 {
     static const pl_param_fact unknown = { "strategy", NULL };
     (void)state;
@@ -208,7 +208,7 @@ static void internal_flags_are_not_in_help_but_are_read(void **state)
 
 UNIT_TESTS(cmocka_unit_test(needs_refuse_flags_without_effect),
            cmocka_unit_test(needs_accept_flags_that_have_an_effect),
-           cmocka_unit_test(needs_are_only_of_flags_that_were_given),
-           cmocka_unit_test(needs_on_what_is_not_known_hold),
+           cmocka_unit_test(needs_are_checked_for_given_flags_only),
+           cmocka_unit_test(needs_with_unknown_facts_hold),
            cmocka_unit_test(needs_are_a_column_of_the_markdown),
            cmocka_unit_test(internal_flags_are_not_in_help_but_are_read))

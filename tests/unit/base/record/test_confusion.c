@@ -30,7 +30,7 @@ static void confusion_reads_what_it_writes(void **state)
     pl_confusion_close(&c);
 }
 
-static void confusion_refuses_what_does_not_fit_together(void **state)
+static void confusion_refuses_inconsistent_fields(void **state)
 {
     static const struct {
         const char *text, *says;
@@ -62,4 +62,4 @@ static void confusion_refuses_what_does_not_fit_together(void **state)
 }
 
 UNIT_TESTS(TEST_IN_FOLDER(confusion_reads_what_it_writes),
-           TEST_IN_FOLDER(confusion_refuses_what_does_not_fit_together))
+           TEST_IN_FOLDER(confusion_refuses_inconsistent_fields))

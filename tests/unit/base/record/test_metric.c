@@ -207,7 +207,7 @@ static void metrics_lose_nothing_between_several_threads(void **state)
     pl_metrics_free(crowd.metrics);
 }
 
-static void metrics_hand_histograms_over_in_order(void **state)
+static void metrics_deliver_histograms_in_order(void **state)
 {
     (void)state;
     pl_metrics *metrics;
@@ -227,7 +227,7 @@ static void metrics_hand_histograms_over_in_order(void **state)
                              &(pl_metrics_histogram) { .group = "lost" });
     assert_true(pl_mem_fail_off());
     assert_int_equal(3000 - 1024 + 1, pl_metrics_dropped(metrics));
-    pl_metrics_free(metrics); /* with those that nobody took */
+    pl_metrics_free(metrics); /* with those that were not taken */
 }
 
 UNIT_TESTS(cmocka_unit_test(metrics_new_survives_each_failed_allocation),
@@ -238,4 +238,4 @@ UNIT_TESTS(cmocka_unit_test(metrics_new_survives_each_failed_allocation),
            cmocka_unit_test(metrics_scalars_come_out_in_order),
            cmocka_unit_test(metrics_a_full_queue_drops_the_newest_and_counts),
            cmocka_unit_test(metrics_lose_nothing_between_several_threads),
-           cmocka_unit_test(metrics_hand_histograms_over_in_order))
+           cmocka_unit_test(metrics_deliver_histograms_in_order))

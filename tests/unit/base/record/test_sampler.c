@@ -8,7 +8,7 @@ static uint64_t ticks(double seconds)
     return (uint64_t)(seconds * 1e9 / pl_ticks_ns());
 }
 
-/* The points of a curve after so many seconds of steps of `step_s`. */
+/* The points of a curve after some seconds of steps of `step_s`. */
 static int64_t points(double seconds, double step_s)
 {
     pl_sampler sampler = { 0 };

@@ -22,7 +22,7 @@ static void assert_row(const pl_worker_report *row, const char *expected)
     pl_mem_free(text);
 }
 
-static void report_of_a_lost_worker_says_what_is_known(void **state)
+static void report_of_a_lost_worker_has_the_known_values(void **state)
 {
     (void)state;
     pl_worker_report row = pl_worker_report_lost(2, 5, 1);
@@ -68,7 +68,7 @@ static void usage_of_this_process_is_counted(void **state)
     pl_task_report_read(&report);
     double after = report.usage.user_seconds + report.usage.system_seconds;
     assert_true(after >= before + 0.01 && after < before + 10);
-    assert_int_equal(-1, report.usage.bytes_sent); /* not its to know */
+    assert_int_equal(-1, report.usage.bytes_sent); /* unknown to it */
 }
 
 static void usage_of_a_short_life_has_no_share_of_a_core(void **state)
@@ -174,7 +174,7 @@ static void run_record_is_checked(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-UNIT_TESTS(cmocka_unit_test(report_of_a_lost_worker_says_what_is_known),
+UNIT_TESTS(cmocka_unit_test(report_of_a_lost_worker_has_the_known_values),
            cmocka_unit_test(report_without_a_test_has_null),
            cmocka_unit_test(report_whose_sums_would_overflow_is_refused),
            cmocka_unit_test(usage_of_this_process_is_counted),

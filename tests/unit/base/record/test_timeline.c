@@ -33,14 +33,14 @@ static void assert_event(const pl_run_event *event, pl_event_kind kind,
     assert_true(event->time <= now && event->time > now - 600);
 }
 
-static void timeline_has_what_all_tasks_put(void **state)
+static void timeline_has_the_events_of_all_tasks(void **state)
 {
     pl_run_events events;
     pl_timeline *chief = open_timeline(*state, "worker 0", false);
     pl_timeline *other = open_timeline(*state, "worker 1", true);
     put(chief, PL_EVENT_START, 0);
     put(chief, PL_EVENT_CHECKPOINT, 5);
-    put(other, PL_EVENT_CHECKPOINT, 5); /* the chief's to tell */
+    put(other, PL_EVENT_CHECKPOINT, 5); /* only the chief records these */
     put(other, PL_EVENT_TEST, 7);
     put(other, PL_EVENT_ROLLBACK, 5);
     pl_run_event lost = pl_run_event_of(PL_EVENT_LOST);
@@ -62,7 +62,7 @@ static void timeline_has_what_all_tasks_put(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void timeline_is_read_from_the_last_start_on(void **state)
+static void timeline_is_read_from_the_last_start(void **state)
 {
     static const char text[] =
         "{\"time\":1,\"event\":\"start\"}\n"
@@ -93,7 +93,7 @@ static void count_event(void *context, const pl_run_event *event)
     *(int64_t *)context += event->step;
 }
 
-static void timeline_tells_who_asked(void **state)
+static void timeline_notifies_its_owner(void **state)
 {
     int64_t sum = 0;
     pl_timeline *timeline;
@@ -121,7 +121,7 @@ static void timeline_does_not_follow_a_link(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-UNIT_TESTS(TEST_IN_FOLDER(timeline_has_what_all_tasks_put),
-           TEST_IN_FOLDER(timeline_is_read_from_the_last_start_on),
-           TEST_IN_FOLDER(timeline_tells_who_asked),
+UNIT_TESTS(TEST_IN_FOLDER(timeline_has_the_events_of_all_tasks),
+           TEST_IN_FOLDER(timeline_is_read_from_the_last_start),
+           TEST_IN_FOLDER(timeline_notifies_its_owner),
            TEST_IN_FOLDER(timeline_does_not_follow_a_link))

@@ -42,7 +42,7 @@ static void trace_records_only_while_on(void **state)
     pl_trace_free(trace);
 }
 
-static void trace_knows_when_it_was_born(void **state)
+static void trace_records_its_creation_time(void **state)
 {
     (void)state;
     pl_trace *trace;
@@ -106,6 +106,6 @@ static void trace_lanes_do_not_disturb_each_other(void **state)
 
 UNIT_TESTS(cmocka_unit_test(trace_new_survives_each_failed_allocation),
            cmocka_unit_test(trace_records_only_while_on),
-           cmocka_unit_test(trace_knows_when_it_was_born),
+           cmocka_unit_test(trace_records_its_creation_time),
            cmocka_unit_test(trace_a_full_lane_drops_and_counts),
            cmocka_unit_test(trace_lanes_do_not_disturb_each_other))

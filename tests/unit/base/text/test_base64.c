@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* The examples of RFC 4648, section 10. */
-static void base64_has_the_texts_of_the_rfc(void **state)
+static void base64_matches_the_examples_of_the_rfc(void **state)
 {
     (void)state;
     static const char *const pairs[][2] = {
@@ -57,6 +57,6 @@ static void base64_refuses_other_texts_and_too_many_bytes(void **state)
                  pl_base64_decode(room, 2, &count, "Zm9v"));
 }
 
-UNIT_TESTS(cmocka_unit_test(base64_has_the_texts_of_the_rfc),
+UNIT_TESTS(cmocka_unit_test(base64_matches_the_examples_of_the_rfc),
            cmocka_unit_test(base64_returns_all_bytes),
            cmocka_unit_test(base64_refuses_other_texts_and_too_many_bytes))

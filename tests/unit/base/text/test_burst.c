@@ -16,7 +16,7 @@ static void burst_shows_the_first_and_counts_the_rest(void **state)
     assert_int_equal(0, pl_burst_rest(&burst, 5000 * MS, false));
 }
 
-static void burst_tells_once_a_second(void **state)
+static void burst_reports_once_a_second(void **state)
 {
     (void)state;
     pl_burst burst = { 0 };
@@ -47,5 +47,5 @@ static void burst_ends_after_a_quiet_time(void **state)
 }
 
 UNIT_TESTS(cmocka_unit_test(burst_shows_the_first_and_counts_the_rest),
-           cmocka_unit_test(burst_tells_once_a_second),
+           cmocka_unit_test(burst_reports_once_a_second),
            cmocka_unit_test(burst_ends_after_a_quiet_time))

@@ -98,7 +98,7 @@ static void console_drops_what_a_full_socket_cannot_take(void **state)
 }
 
 /* As after Ctrl-S: a terminal may take half a line; it gets the rest later. */
-static void console_finishes_a_line_of_which_half_had_room(void **state)
+static void console_completes_a_half_written_line(void **state)
 {
     (void)state;
     int leader, follower;
@@ -119,7 +119,7 @@ static void console_finishes_a_line_of_which_half_had_room(void **state)
     assert_string_equal("there is room again\n", last);
 }
 
-static void console_says_how_many_lines_were_dropped(void **state)
+static void console_reports_how_many_lines_were_dropped(void **state)
 {
     (void)state;
     int pipes[2];
@@ -139,7 +139,7 @@ static void console_says_how_many_lines_were_dropped(void **state)
                         text);
 }
 
-/* The last words wait for a reader, but not for ever. */
+/* The last message waits for a reader, but not forever. */
 static void console_last_returns_without_a_reader(void **state)
 {
     (void)state;
@@ -153,6 +153,6 @@ static void console_last_returns_without_a_reader(void **state)
 
 UNIT_TESTS(cmocka_unit_test(console_drops_what_a_full_pipe_cannot_take),
            cmocka_unit_test(console_drops_what_a_full_socket_cannot_take),
-           cmocka_unit_test(console_finishes_a_line_of_which_half_had_room),
-           cmocka_unit_test(console_says_how_many_lines_were_dropped),
+           cmocka_unit_test(console_completes_a_half_written_line),
+           cmocka_unit_test(console_reports_how_many_lines_were_dropped),
            cmocka_unit_test(console_last_returns_without_a_reader))

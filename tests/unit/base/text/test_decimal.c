@@ -14,7 +14,7 @@ static void assert_text(const char *expected, double value)
     assert_int_equal(strlen(expected), length);
 }
 
-static void whole_numbers_are_told_in_full(void **state)
+static void whole_numbers_are_written_in_full(void **state)
 {
     (void)state;
     assert_text("0", 0);
@@ -25,7 +25,7 @@ static void whole_numbers_are_told_in_full(void **state)
     assert_text("999999999999999", 999999999999999);
 }
 
-static void others_have_six_digits(void **state)
+static void other_numbers_have_six_digits(void **state)
 {
     (void)state;
     assert_text("0.5", 0.5);
@@ -58,6 +58,6 @@ static void numbers_are_as_near_as_by_printf(void **state)
     }
 }
 
-UNIT_TESTS(cmocka_unit_test(whole_numbers_are_told_in_full),
-           cmocka_unit_test(others_have_six_digits),
+UNIT_TESTS(cmocka_unit_test(whole_numbers_are_written_in_full),
+           cmocka_unit_test(other_numbers_have_six_digits),
            cmocka_unit_test(numbers_are_as_near_as_by_printf))

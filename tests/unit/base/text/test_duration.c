@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-static void hours_are_told_from_one_on(void **state)
+static void hours_are_shown_from_one_hour(void **state)
 {
     char text[PL_DURATION];
     (void)state;
@@ -16,7 +16,7 @@ static void hours_are_told_from_one_on(void **state)
     assert_string_equal("26:00:09", pl_duration_text(26 * 3600 + 9, text));
 }
 
-static void what_is_no_span_is_survived(void **state)
+static void invalid_spans_are_handled(void **state)
 {
     char text[PL_DURATION];
     (void)state;
@@ -25,5 +25,5 @@ static void what_is_no_span_is_survived(void **state)
     assert_string_equal("277777:46:40", pl_duration_text(INFINITY, text));
 }
 
-UNIT_TESTS(cmocka_unit_test(hours_are_told_from_one_on),
-           cmocka_unit_test(what_is_no_span_is_survived))
+UNIT_TESTS(cmocka_unit_test(hours_are_shown_from_one_hour),
+           cmocka_unit_test(invalid_spans_are_handled))

@@ -146,7 +146,7 @@ static void damage(const char *path, long at, bool cut)
     assert_int_equal(0, fclose(file));
 }
 
-static void digits_cache_that_is_broken_or_old_is_made_anew(void **state)
+static void digits_cache_that_is_broken_or_old_is_regenerated(void **state)
 {
     const char *path = test_path(*state, CACHE);
     static const struct {
@@ -250,7 +250,7 @@ UNIT_TESTS(cmocka_unit_test(digits_are_the_golden_ones),
            cmocka_unit_test(digits_stay_clear_of_an_empty_or_full_image),
            cmocka_unit_test(digits_do_not_depend_on_the_number_of_threads),
            TEST_IN_FOLDER(digits_cache_is_used_again),
-           TEST_IN_FOLDER(digits_cache_that_is_broken_or_old_is_made_anew),
+           TEST_IN_FOLDER(digits_cache_that_is_broken_or_old_is_regenerated),
            TEST_IN_FOLDER(digits_cache_may_be_made_twice_at_once),
            TEST_IN_FOLDER(digits_do_without_a_cache_and_warn_once),
            TEST_IN_FOLDER(digits_survive_each_failed_system_call),

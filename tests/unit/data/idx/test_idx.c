@@ -179,7 +179,7 @@ static void idx_refuses_gzip_whose_header_states_another_size(void **state)
     assert_fails(PL_FORMAT, "truncated: 27 bytes unpacked, expected 28",
                  pl_idx_init_memory(&idx, gzip, packed));
 
-    /* Nothing is allocated for 2^30 images of which there is no trace. */
+    /* Nothing is allocated for 2^30 images that the file does not contain. */
     file[4] = 0x40;
     gzip = pack(file, sizeof images, &packed);
     assert_fails(PL_FORMAT, "of gzip cannot hold them",

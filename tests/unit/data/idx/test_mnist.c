@@ -18,7 +18,7 @@ static pl_status check(const char *folder, const void *data, size_t bytes)
     return pl_mnist_check(&abc, path);
 }
 
-static void the_right_bytes_pass_packed_or_not(void **state)
+static void the_right_bytes_pass_compressed_or_not(void **state)
 {
     assert_ok(check(*state, "abc", 3));
     assert_ok(check(*state, packed, sizeof packed));
@@ -44,6 +44,6 @@ static void a_missing_file_is_not_found(void **state)
                  pl_mnist_check(&abc, test_path(*state, "none")));
 }
 
-UNIT_TESTS(TEST_IN_FOLDER(the_right_bytes_pass_packed_or_not),
+UNIT_TESTS(TEST_IN_FOLDER(the_right_bytes_pass_compressed_or_not),
            TEST_IN_FOLDER(wrong_bytes_are_named),
            TEST_IN_FOLDER(a_missing_file_is_not_found))

@@ -125,7 +125,7 @@ static void read_part(const pl_data *data)
     pl_dataset_free(set);
 }
 
-static void parts_are_read_once(void **state)
+static void examples_of_all_parts_are_read_once(void **state)
 {
     (void)state;
     for (int kind = 0; kind < 3; kind++) {
@@ -150,7 +150,7 @@ static void rows_may_be_empty(void **state)
     pl_data_free(data);
 }
 
-static void a_function_is_held_to_its_classes(void **state)
+static void labels_from_a_function_are_checked(void **state)
 {
     (void)state;
     pl_data *data;
@@ -163,6 +163,6 @@ static void a_function_is_held_to_its_classes(void **state)
 }
 
 UNIT_TESTS(cmocka_unit_test(survives_failed_allocations),
-           cmocka_unit_test(parts_are_read_once),
+           cmocka_unit_test(examples_of_all_parts_are_read_once),
            cmocka_unit_test(rows_may_be_empty),
-           cmocka_unit_test(a_function_is_held_to_its_classes))
+           cmocka_unit_test(labels_from_a_function_are_checked))

@@ -169,7 +169,7 @@ static void each_epoch_leaves_out_other_examples(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void a_position_goes_on_exactly(void **state)
+static void a_position_resumes_exactly(void **state)
 {
     char *text = make_text(0, EXAMPLES);
     pl_dataset *set = open_files(write_text(*state, "a", text), 64);
@@ -266,7 +266,7 @@ static void patterns_name_files_in_order(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void packed_files_read_alike(void **state)
+static void compressed_files_read_the_same(void **state)
 {
     char *text = make_text(0, EXAMPLES);
     size_t length = strlen(text), room = ZSTD_compressBound(length);
@@ -411,11 +411,11 @@ static void opening_survives_each_failed_allocation(void **state)
 UNIT_TESTS(TEST_IN_FOLDER(workers_share_a_file_without_overlap),
            TEST_IN_FOLDER(every_epoch_has_another_order),
            TEST_IN_FOLDER(each_epoch_leaves_out_other_examples),
-           TEST_IN_FOLDER(a_position_goes_on_exactly),
+           TEST_IN_FOLDER(a_position_resumes_exactly),
            TEST_IN_FOLDER(threads_change_nothing),
            TEST_IN_FOLDER(a_local_set_is_read_whole_by_each_worker),
            TEST_IN_FOLDER(patterns_name_files_in_order),
-           TEST_IN_FOLDER(packed_files_read_alike),
+           TEST_IN_FOLDER(compressed_files_read_the_same),
            TEST_IN_FOLDER(too_few_examples_are_refused),
            TEST_IN_FOLDER(bad_examples_are_replaced_in_training),
            TEST_IN_FOLDER(a_part_held_out_is_in_no_other_part),

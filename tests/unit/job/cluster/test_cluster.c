@@ -133,7 +133,7 @@ static void cluster_knows_a_tf_config_of_a_local_run(void **state)
     bool cluster, task;
     assert_fails(PL_USAGE, "TF_CONFIG: expected an object, found an array",
                  pl_cluster_tf_config_has("[]", &cluster, &task));
-    /* Which task it is may be said elsewhere. */
+    /* The task may be given elsewhere. */
     pl_cluster found;
     assert_ok(pl_cluster_tf_config(&found, NULL, cases[4].text));
     assert_int_equal(2, found.workers);
@@ -141,7 +141,7 @@ static void cluster_knows_a_tf_config_of_a_local_run(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void cluster_names_what_is_wrong_in_tf_config(void **state)
+static void cluster_names_errors_in_tf_config(void **state)
 {
     (void)state;
     static const struct {
@@ -345,7 +345,7 @@ UNIT_TESTS(cmocka_unit_test(cluster_of_tf_config_counts_the_chief_as_worker_0),
            cmocka_unit_test(cluster_without_a_chief_has_worker_0_as_chief),
            cmocka_unit_test(cluster_takes_tensorflows_other_forms),
            cmocka_unit_test(cluster_knows_a_tf_config_of_a_local_run),
-           cmocka_unit_test(cluster_names_what_is_wrong_in_tf_config),
+           cmocka_unit_test(cluster_names_errors_in_tf_config),
            TEST_IN_FOLDER(cluster_file_entry_is_picked_by_deploy),
            TEST_IN_FOLDER(cluster_file_holds_one_cluster),
            cmocka_unit_test(cluster_as_json_reads_back_the_same),

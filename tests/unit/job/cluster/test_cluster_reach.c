@@ -36,7 +36,7 @@ static pl_status check(char **ps, int32_t ps_count, char **workers,
         __VA_ARGS__                                                            \
     }
 
-static void reach_is_refused_where_others_are_elsewhere(void **state)
+static void reach_of_loopback_is_refused_with_remote_tasks(void **state)
 {
     (void)state;
     const pl_task ps0 = { PL_ROLE_PS, 0 }, worker0 = { PL_ROLE_WORKER, 0 };
@@ -47,7 +47,8 @@ static void reach_is_refused_where_others_are_elsewhere(void **state)
                  check(LIST("node0:4711"), 1, LIST("node0:1", "node1:1"), 2,
                        ps0, &only));
     assert_non_null(strstr(pl_error_message(), "/etc/hosts"));
-    /* Another server is elsewhere, or a host whose name means nothing here. */
+    /* Another server is on another host, or on one whose name is unknown here.
+     */
     assert_fails(
         PL_USAGE, "ps 1 at node1:4711",
         check(LIST("NODE0:4711", "node1:4711"), 2, NULL, 2, ps0, &only));
@@ -60,7 +61,7 @@ static void reach_is_refused_where_others_are_elsewhere(void **state)
         check(NULL, 0, LIST("node0:1", "10.0.0.7:1"), 2, worker0, &only));
 }
 
-static void reach_of_loopback_is_fine_on_one_host(void **state)
+static void reach_of_loopback_is_accepted_on_one_host(void **state)
 {
     (void)state;
     const pl_task ps0 = { PL_ROLE_PS, 0 }, worker0 = { PL_ROLE_WORKER, 0 };
@@ -70,7 +71,7 @@ static void reach_of_loopback_is_fine_on_one_host(void **state)
     assert_true(only); /* and said */
     assert_ok(check(LIST("node0:4711"), 1, NULL, 2, ps0, &only));
     assert_true(only);
-    /* What is written as a number is meant. */
+    /* A numeric address is taken literally. */
     assert_ok(check(LIST("127.0.0.1:4711"), 1, LIST("node1:1"), 1, ps0, &only));
     assert_false(only);
     assert_ok(check(LIST("localhost:4711"), 1, LIST("node1:1"), 1, ps0, &only));
@@ -82,5 +83,5 @@ static void reach_of_loopback_is_fine_on_one_host(void **state)
     assert_false(only);
 }
 
-UNIT_TESTS(cmocka_unit_test(reach_is_refused_where_others_are_elsewhere),
-           cmocka_unit_test(reach_of_loopback_is_fine_on_one_host))
+UNIT_TESTS(cmocka_unit_test(reach_of_loopback_is_refused_with_remote_tasks),
+           cmocka_unit_test(reach_of_loopback_is_accepted_on_one_host))

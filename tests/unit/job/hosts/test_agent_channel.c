@@ -151,7 +151,7 @@ static void channel_sends_a_line(void **state)
     close_ends(&e);
 }
 
-static void talk_cleans_what_is_not_utf8(void **state)
+static void channel_replaces_invalid_utf8(void **state)
 {
     (void)state;
     char text[] = "a\xc3\xa4\xff\xe2\x82z\xf0\x9f\x98\x80\xed\xa0\x80";
@@ -192,7 +192,7 @@ static void open_pair(pair *p, int64_t silent_ms)
     assert_ok(pl_thread_start(&p->thread, "agent", be_agent, &p->opts));
 }
 
-/* The next message that is not a beat. */
+/* The next message that is not a heartbeat. */
 static pl_json *next(pair *p)
 {
     pl_deadline deadline = pl_deadline_in_ms(pl_clock_real(), 60000);
@@ -211,7 +211,7 @@ static pl_json *next(pair *p)
     }
 }
 
-static void agent_says_its_version_and_answers(void **state)
+static void agent_sends_its_version_and_replies(void **state)
 {
     (void)state;
     pair p;
@@ -259,6 +259,6 @@ UNIT_TESTS(cmocka_unit_test(channel_takes_messages_line_by_line),
            cmocka_unit_test(channel_takes_long_lines_but_not_endless_ones),
            cmocka_unit_test(channel_takes_every_line_of_a_burst),
            cmocka_unit_test(channel_sends_a_line),
-           cmocka_unit_test(talk_cleans_what_is_not_utf8),
-           cmocka_unit_test(agent_says_its_version_and_answers),
+           cmocka_unit_test(channel_replaces_invalid_utf8),
+           cmocka_unit_test(agent_sends_its_version_and_replies),
            cmocka_unit_test(agent_ends_when_the_launcher_is_gone_or_silent))

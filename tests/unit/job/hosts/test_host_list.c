@@ -32,7 +32,7 @@ static void hosts_are_read_from_a_list(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void hosts_that_are_none_are_refused(void **state)
+static void invalid_hosts_are_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -50,7 +50,7 @@ static void hosts_that_are_none_are_refused(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void hosts_of_slurm_are_unfolded(void **state)
+static void hosts_of_slurm_are_expanded(void **state)
 {
     (void)state;
     static const struct {
@@ -70,7 +70,7 @@ static void hosts_of_slurm_are_unfolded(void **state)
     }
 }
 
-static void hosts_of_slurm_that_are_none_are_refused(void **state)
+static void invalid_hosts_of_slurm_are_refused(void **state)
 {
     (void)state;
     static const char *const cases[] = {
@@ -85,7 +85,7 @@ static void hosts_of_slurm_that_are_none_are_refused(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void hosts_of_a_cluster_are_there_once(void **state)
+static void hosts_of_a_cluster_are_listed_once(void **state)
 {
     (void)state;
     char *workers[] = { "a:1", "b:2", "A:3" }, *ps[] = { "c:1", "b:9" };
@@ -114,8 +114,8 @@ static void hosts_survive_each_failed_allocation(void **state)
 }
 
 UNIT_TESTS(cmocka_unit_test(hosts_are_read_from_a_list),
-           cmocka_unit_test(hosts_that_are_none_are_refused),
-           cmocka_unit_test(hosts_of_slurm_are_unfolded),
-           cmocka_unit_test(hosts_of_slurm_that_are_none_are_refused),
-           cmocka_unit_test(hosts_of_a_cluster_are_there_once),
+           cmocka_unit_test(invalid_hosts_are_refused),
+           cmocka_unit_test(hosts_of_slurm_are_expanded),
+           cmocka_unit_test(invalid_hosts_of_slurm_are_refused),
+           cmocka_unit_test(hosts_of_a_cluster_are_listed_once),
            cmocka_unit_test(hosts_survive_each_failed_allocation))

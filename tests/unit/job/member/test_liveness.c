@@ -67,9 +67,9 @@ static void liveness_learns_how_long_work_takes(void **state)
     assert_int_equal(PL_ALIVE, pl_liveness_judge(&life, 5000, 2700 * SECOND));
 }
 
-/* liveness I4: of a step that takes far longer than those before, operators
- * finish; and when no more do, the time that a step takes is allowed, not that
- * of one. */
+/* liveness I4: in a step far longer than the earlier ones, operators finish;
+ * when no more finish, the time of a step is allowed, not that of one operator.
+ */
 static void liveness_is_patient_while_operators_finish(void **state)
 {
     (void)state;
@@ -96,14 +96,14 @@ static void liveness_is_patient_while_operators_finish(void **state)
     for (int i = 0; i < 21; i++)
         pl_liveness_hear(&life, &vital, now += SECOND);
     assert_int_equal(PL_STUCK, pl_liveness_judge(&life, 5000, now));
-    vital = computing(3); /* now that is known to be a step */
+    vital = computing(3); /* now known as the time of a step */
     pl_liveness_hear(&life, &vital, now);
     for (int i = 0; i < 1000; i++)
         pl_liveness_hear(&life, &vital, now += SECOND);
     assert_int_equal(PL_ALIVE, pl_liveness_judge(&life, 5000, now));
 }
 
-/* liveness I3: an observer that was stopped accuses nobody. */
+/* liveness I3: an observer that was stopped declares no task lost. */
 static void liveness_forgives_time_the_observer_did_not_run(void **state)
 {
     (void)state;
@@ -119,7 +119,7 @@ static void liveness_forgives_time_the_observer_did_not_run(void **state)
     assert_int_equal(PL_ALIVE, pl_liveness_judge(&life, 1000, 61 * SECOND));
 }
 
-static void liveness_puts_losses_into_words(void **state)
+static void liveness_describes_losses(void **state)
 {
     (void)state;
     char text[PL_LOSS_TEXT];
@@ -158,4 +158,4 @@ UNIT_TESTS(cmocka_unit_test(liveness_is_lost_by_silence_alone),
            cmocka_unit_test(liveness_learns_how_long_work_takes),
            cmocka_unit_test(liveness_is_patient_while_operators_finish),
            cmocka_unit_test(liveness_forgives_time_the_observer_did_not_run),
-           cmocka_unit_test(liveness_puts_losses_into_words))
+           cmocka_unit_test(liveness_describes_losses))

@@ -7,8 +7,9 @@ static uint32_t generation(const members_net *net, int32_t member)
     return pl_membership_generation(net->node[member].machine);
 }
 
-/* member M3, M6: any set of members is lost at once, and the others go on. */
-static void member_losses_at_once_leave_the_others_together(void **state)
+/* member M3, M6: any set of members is lost at once, and the others continue.
+ */
+static void member_simultaneous_losses_keep_the_others_together(void **state)
 {
     (void)state;
     for (uint32_t set = 1; set < 16; set++) {
@@ -31,8 +32,8 @@ static void member_losses_at_once_leave_the_others_together(void **state)
 }
 
 /* A member is silent between two generations for longer than the timeout, and
- * then sends the same attempt again: it gets in. */
-static void member_back_from_silence_in_a_rendezvous_gets_in(void **state)
+ * then sends the same attempt again: it is admitted. */
+static void member_silent_before_a_rendezvous_is_admitted(void **state)
 {
     (void)state;
     members_net *net = members_new(3, PL_ON_LOSS_WAIT);
@@ -52,8 +53,8 @@ static void member_back_from_silence_in_a_rendezvous_gets_in(void **state)
 }
 
 /* The WELCOME of a generation is lost, and so is the ROLL that ends it: the
- * member, which goes on with the same attempt, gets into the next one. */
-static void member_without_its_welcome_gets_in_later(void **state)
+ * member, still on the same attempt, is admitted to the next generation. */
+static void member_that_missed_its_welcome_is_admitted_later(void **state)
 {
     (void)state;
     members_net *net = members_new(3, PL_ON_LOSS_WAIT);
@@ -77,9 +78,9 @@ static void member_without_its_welcome_gets_in_later(void **state)
     members_free(net);
 }
 
-/* member M6: the ROLL that ends a generation is lost; the member hears of it by
- * its next heartbeat, long before any deadline. */
-static void member_without_its_roll_joins_again(void **state)
+/* member M6: the ROLL that ends a generation is lost; the member learns of it
+ * at its next heartbeat, long before any deadline. */
+static void member_that_missed_its_roll_joins_again(void **state)
 {
     (void)state;
     members_net *net = members_new(3, PL_ON_LOSS_WAIT);
@@ -100,7 +101,7 @@ static void member_without_its_roll_joins_again(void **state)
     members_free(net);
 }
 
-/* member M2: a coordinator's new process goes on counting where the old one
+/* member M2: a coordinator's new process continues counting where the old one
  * was. */
 static void member_generations_rise_over_coordinators(void **state)
 {
@@ -120,7 +121,7 @@ static void member_generations_rise_over_coordinators(void **state)
     members_free(net);
 }
 
-/* member M5: a process that was frozen and replaced hears so. */
+/* member M5: a process that was frozen and replaced is refused. */
 static void member_that_was_replaced_is_refused(void **state)
 {
     (void)state;
@@ -141,8 +142,9 @@ static void member_that_was_replaced_is_refused(void **state)
     members_free(net);
 }
 
-/* member M4: what belongs to another generation, attempt or process. */
-static void member_messages_of_other_times_change_nothing(void **state)
+/* member M4: messages of another generation, attempt or process have no effect.
+ */
+static void member_stale_messages_change_nothing(void **state)
 {
     (void)state;
     members_net *net = members_new(2, PL_ON_LOSS_WAIT);
@@ -166,7 +168,7 @@ static void member_messages_of_other_times_change_nothing(void **state)
     members_free(net);
 }
 
-static void member_that_is_not_admitted_hears_why(void **state)
+static void member_that_is_refused_receives_the_reason(void **state)
 {
     (void)state;
     members_net *net = members_new(2, PL_ON_LOSS_WAIT);
@@ -179,7 +181,8 @@ static void member_that_is_not_admitted_hears_why(void **state)
     members_free(net);
 }
 
-/* member M1, M8: the end waits for every report, is told to all, and stays. */
+/* member M1, M8: the end waits for every report, is sent to all, and is final.
+ */
 static void member_reports_end_the_job(void **state)
 {
     (void)state;
@@ -227,7 +230,7 @@ static void member_that_is_not_ready_is_waited_for(void **state)
     members_free(net);
 }
 
-static void member_loss_ends_the_job_where_told_so(void **state)
+static void member_loss_ends_the_job_with_abort(void **state)
 {
     (void)state;
     members_net *net = members_new(3, PL_ON_LOSS_ABORT);
@@ -251,15 +254,16 @@ static void member_new_survives_each_failed_allocation(void **state)
                                        pl_membership_free(machine));
 }
 
-UNIT_TESTS(cmocka_unit_test(member_losses_at_once_leave_the_others_together),
-           cmocka_unit_test(member_back_from_silence_in_a_rendezvous_gets_in),
-           cmocka_unit_test(member_without_its_welcome_gets_in_later),
-           cmocka_unit_test(member_without_its_roll_joins_again),
-           cmocka_unit_test(member_generations_rise_over_coordinators),
-           cmocka_unit_test(member_that_was_replaced_is_refused),
-           cmocka_unit_test(member_messages_of_other_times_change_nothing),
-           cmocka_unit_test(member_that_is_not_admitted_hears_why),
-           cmocka_unit_test(member_reports_end_the_job),
-           cmocka_unit_test(member_that_is_not_ready_is_waited_for),
-           cmocka_unit_test(member_loss_ends_the_job_where_told_so),
-           cmocka_unit_test(member_new_survives_each_failed_allocation))
+UNIT_TESTS(
+    cmocka_unit_test(member_simultaneous_losses_keep_the_others_together),
+    cmocka_unit_test(member_silent_before_a_rendezvous_is_admitted),
+    cmocka_unit_test(member_that_missed_its_welcome_is_admitted_later),
+    cmocka_unit_test(member_that_missed_its_roll_joins_again),
+    cmocka_unit_test(member_generations_rise_over_coordinators),
+    cmocka_unit_test(member_that_was_replaced_is_refused),
+    cmocka_unit_test(member_stale_messages_change_nothing),
+    cmocka_unit_test(member_that_is_refused_receives_the_reason),
+    cmocka_unit_test(member_reports_end_the_job),
+    cmocka_unit_test(member_that_is_not_ready_is_waited_for),
+    cmocka_unit_test(member_loss_ends_the_job_with_abort),
+    cmocka_unit_test(member_new_survives_each_failed_allocation))

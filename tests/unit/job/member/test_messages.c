@@ -59,7 +59,7 @@ static void messages_of_membership_survive_the_wire(void **state)
     assert_int_equal(3, note_out.text_bytes);
 }
 
-static void messages_that_cannot_be_are_refused(void **state)
+static void impossible_messages_are_refused(void **state)
 {
     (void)state;
     pl_join_message join = { .member = 1, .incarnation = 1, .attempt = 1 }, out;
@@ -86,4 +86,4 @@ static void messages_that_cannot_be_are_refused(void **state)
 }
 
 UNIT_TESTS(cmocka_unit_test(messages_of_membership_survive_the_wire),
-           cmocka_unit_test(messages_that_cannot_be_are_refused))
+           cmocka_unit_test(impossible_messages_are_refused))

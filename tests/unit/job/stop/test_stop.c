@@ -22,7 +22,7 @@ static pl_stop *listen_at(const char *run, atomic_bool *interrupt)
     return stop;
 }
 
-static void stop_is_asked_for(void **state)
+static void stop_request_interrupts_the_run(void **state)
 {
     atomic_bool interrupt = false;
     assert_false(pl_stop_is_there(*state));
@@ -33,7 +33,7 @@ static void stop_is_asked_for(void **state)
     assert_true(pl_stop_is_there(*state));
     assert_ok(pl_stop_ask(*state, soon()));
     assert_true(atomic_load(&interrupt));
-    assert_ok(pl_stop_ask(*state, soon())); /* again: no more happens */
+    assert_ok(pl_stop_ask(*state, soon())); /* again: no further effect */
     pl_stop_free(stop);
     assert_false(pl_stop_is_there(*state));
     assert_fails(PL_NOTFOUND, PL_STOP_SOCKET, pl_stop_ask(*state, soon()));
@@ -54,7 +54,7 @@ static void stop_works_in_a_folder_with_a_long_name(void **state)
     pl_stop_free(stop);
 }
 
-static void what_is_left_over_is_replaced(void **state)
+static void a_leftover_socket_is_replaced(void **state)
 {
     atomic_bool interrupt = false;
     const char *path = test_path(*state, PL_STOP_SOCKET);
@@ -77,7 +77,7 @@ static void what_is_left_over_is_replaced(void **state)
 }
 
 /* Another run's socket must not be reached through this folder. */
-static void no_link_is_followed(void **state)
+static void links_are_not_followed(void **state)
 {
     atomic_bool interrupt = false;
     const char *a = test_path(*state, "a"), *b = test_path(*state, "b");
@@ -143,10 +143,10 @@ static void stop_listen_survives_each_failed_allocation(void **state)
     assert_false(pl_stop_is_there(*state));
 }
 
-UNIT_TESTS(TEST_IN_FOLDER(stop_is_asked_for),
+UNIT_TESTS(TEST_IN_FOLDER(stop_request_interrupts_the_run),
            TEST_IN_FOLDER(stop_works_in_a_folder_with_a_long_name),
-           TEST_IN_FOLDER(what_is_left_over_is_replaced),
-           TEST_IN_FOLDER(no_link_is_followed),
+           TEST_IN_FOLDER(a_leftover_socket_is_replaced),
+           TEST_IN_FOLDER(links_are_not_followed),
            TEST_IN_FOLDER(other_messages_do_nothing),
            TEST_IN_FOLDER(a_socket_that_does_not_answer_is_not_waited_for),
            TEST_IN_FOLDER(stop_listen_survives_each_failed_allocation))

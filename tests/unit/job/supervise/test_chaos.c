@@ -110,7 +110,7 @@ static void chaos_depends_on_the_seed_alone(void **state)
 }
 
 /* Four standard deviations of 200 faults, and all kinds of them. */
-static void chaos_keeps_its_rate_and_spares_nobody(void **state)
+static void chaos_keeps_its_rate_and_hits_every_task(void **state)
 {
     (void)state;
     fault faults[FAULTS];
@@ -138,8 +138,8 @@ static void chaos_waits_for_training(void **state)
     end_tasks(tasks);
 }
 
-/* All are hit once; who is frozen goes on when its time is over. */
-static void chaos_thaws_whom_it_froze(void **state)
+/* Every task is hit once; a frozen one continues when its time is over. */
+static void chaos_thaws_the_tasks_it_froze(void **state)
 {
     (void)state;
     pl_job_task tasks[TASKS];
@@ -179,7 +179,7 @@ static void chaos_new_survives_each_failed_allocation(void **state)
 }
 
 UNIT_TESTS(cmocka_unit_test(chaos_depends_on_the_seed_alone),
-           cmocka_unit_test(chaos_keeps_its_rate_and_spares_nobody),
+           cmocka_unit_test(chaos_keeps_its_rate_and_hits_every_task),
            cmocka_unit_test(chaos_waits_for_training),
-           cmocka_unit_test(chaos_thaws_whom_it_froze),
+           cmocka_unit_test(chaos_thaws_the_tasks_it_froze),
            cmocka_unit_test(chaos_new_survives_each_failed_allocation))

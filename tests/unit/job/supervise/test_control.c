@@ -67,7 +67,7 @@ static void control_new_survives_each_failed_allocation(void **state)
     close(host);
 }
 
-static void control_is_no_other_descriptor(void **state)
+static void control_refuses_other_descriptors(void **state)
 {
     (void)state;
     pl_control *control;
@@ -85,7 +85,7 @@ static void control_is_no_other_descriptor(void **state)
     }
 }
 
-static void control_carries_what_a_task_says(void **state)
+static void control_delivers_the_messages_of_a_task(void **state)
 {
     (void)state;
     int host;
@@ -151,7 +151,7 @@ static void control_carries_what_a_task_says(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-/* Far more than a socket holds, and nobody reads. */
+/* Far more than a socket buffers, and no reader. */
 static void control_status_never_waits_and_the_last_one_arrives(void **state)
 {
     (void)state;
@@ -172,7 +172,7 @@ static void control_status_never_waits_and_the_last_one_arrives(void **state)
     close(host);
 }
 
-static void control_brings_the_cluster_and_the_end(void **state)
+static void control_delivers_the_cluster_and_the_end(void **state)
 {
     (void)state;
     int host;
@@ -193,7 +193,7 @@ static void control_brings_the_cluster_and_the_end(void **state)
     assert_true(got.evaluator);
     assert_string_equal("127.0.0.1:61023", got.ps_address[1023]);
     pl_cluster_close(&got);
-    /* What was sent before the end is not lost to it. */
+    /* Messages sent before the end are not lost. */
     assert_ok(tell_cluster(host, &cluster));
     tell_end(host);
     assert_ok(pl_control_cluster(control, &got, far()));
@@ -208,7 +208,7 @@ static void control_brings_the_cluster_and_the_end(void **state)
     close(host);
 }
 
-static void control_brings_the_secret_before_the_cluster(void **state)
+static void control_delivers_the_secret_before_the_cluster(void **state)
 {
     (void)state;
     int host;
@@ -233,7 +233,7 @@ static void control_brings_the_secret_before_the_cluster(void **state)
     pl_control_free(control);
 }
 
-static void control_waits_for_no_secret_of_a_gone_supervisor(void **state)
+static void control_does_not_wait_for_a_lost_supervisor(void **state)
 {
     (void)state;
     int host;
@@ -246,7 +246,7 @@ static void control_waits_for_no_secret_of_a_gone_supervisor(void **state)
     pl_control_free(control);
 }
 
-static void control_ends_when_the_supervisor_is_gone(void **state)
+static void control_ends_when_the_supervisor_is_lost(void **state)
 {
     (void)state;
     int host;
@@ -264,8 +264,8 @@ static void control_ends_when_the_supervisor_is_gone(void **state)
     pl_control_free(control);
 }
 
-/* A chief that was told to end prints its summary, too: the terminal must be
- * its own by then. */
+/* A chief that was asked to end prints its summary, too: by then the terminal
+ * must be its own. */
 static void control_awaits_the_terminal_after_an_end(void **state)
 {
     (void)state;
@@ -285,8 +285,9 @@ static void control_awaits_the_terminal_after_an_end(void **state)
     close(host);
 }
 
-/* What a task said last counts, also when it did not read what it was told. */
-static void control_keeps_what_was_said_before_the_end(void **state)
+/* The last message of a task counts even if it did not read those sent to it.
+ */
+static void control_keeps_messages_sent_before_the_end(void **state)
 {
     (void)state;
     int host;
@@ -305,7 +306,7 @@ static void control_keeps_what_was_said_before_the_end(void **state)
     close(host);
 }
 
-static void control_refuses_what_is_no_message(void **state)
+static void control_refuses_malformed_messages(void **state)
 {
     (void)state;
     static char large[PL_PACKET_MOST + 1];
@@ -325,13 +326,13 @@ static void control_refuses_what_is_no_message(void **state)
 
 UNIT_TESTS(
     cmocka_unit_test(control_new_survives_each_failed_allocation),
-    cmocka_unit_test(control_is_no_other_descriptor),
-    cmocka_unit_test(control_carries_what_a_task_says),
+    cmocka_unit_test(control_refuses_other_descriptors),
+    cmocka_unit_test(control_delivers_the_messages_of_a_task),
     cmocka_unit_test(control_awaits_the_terminal_after_an_end),
-    cmocka_unit_test(control_keeps_what_was_said_before_the_end),
-    cmocka_unit_test(control_brings_the_secret_before_the_cluster),
-    cmocka_unit_test(control_waits_for_no_secret_of_a_gone_supervisor),
+    cmocka_unit_test(control_keeps_messages_sent_before_the_end),
+    cmocka_unit_test(control_delivers_the_secret_before_the_cluster),
+    cmocka_unit_test(control_does_not_wait_for_a_lost_supervisor),
     cmocka_unit_test(control_status_never_waits_and_the_last_one_arrives),
-    cmocka_unit_test(control_brings_the_cluster_and_the_end),
-    cmocka_unit_test(control_ends_when_the_supervisor_is_gone),
-    cmocka_unit_test(control_refuses_what_is_no_message))
+    cmocka_unit_test(control_delivers_the_cluster_and_the_end),
+    cmocka_unit_test(control_ends_when_the_supervisor_is_lost),
+    cmocka_unit_test(control_refuses_malformed_messages))

@@ -105,7 +105,7 @@ static void messages_start_a_task(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void messages_of_other_kinds_are_questions(void **state)
+static void messages_of_other_kinds_with_an_id_are_questions(void **state)
 {
     (void)state;
     pl_control_message got;
@@ -119,7 +119,7 @@ static void messages_of_other_kinds_are_questions(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void messages_that_are_wrong_are_refused(void **state)
+static void malformed_messages_are_refused(void **state)
 {
     (void)state;
     static const char *const bad[] = {
@@ -172,6 +172,6 @@ static void messages_survive_each_failed_allocation(void **state)
 
 UNIT_TESTS(cmocka_unit_test(messages_carry_each_member),
            cmocka_unit_test(messages_start_a_task),
-           cmocka_unit_test(messages_of_other_kinds_are_questions),
-           cmocka_unit_test(messages_that_are_wrong_are_refused),
+           cmocka_unit_test(messages_of_other_kinds_with_an_id_are_questions),
+           cmocka_unit_test(malformed_messages_are_refused),
            cmocka_unit_test(messages_survive_each_failed_allocation))

@@ -32,7 +32,7 @@ static void mpirun_gets_ranks_and_command(void **state)
     assert_int_equal(7, ended);
 }
 
-static void mpirun_that_was_killed_is_told_as_shells_do(void **state)
+static void mpirun_that_was_killed_is_reported_as_by_a_shell(void **state)
 {
     int ended = -1;
     assert_ok(pl_mpirun_run(
@@ -43,7 +43,7 @@ static void mpirun_that_was_killed_is_told_as_shells_do(void **state)
     assert_int_equal(128 + 9, ended);
 }
 
-/* Asked, it does not end; told, it does. */
+/* It ignores the first signal, and ends on the second. */
 static void mpirun_is_pressed_until_it_ends(void **state)
 {
     atomic_bool interrupt = true;
@@ -62,7 +62,7 @@ static void mpirun_is_pressed_until_it_ends(void **state)
     assert_true(ended == 128 + 15 || ended == 128 + 10);
 }
 
-static void mpirun_that_is_not_there_is_said(void **state)
+static void a_missing_mpirun_is_reported(void **state)
 {
     (void)state;
     int ended;
@@ -75,6 +75,6 @@ static void mpirun_that_is_not_there_is_said(void **state)
 }
 
 UNIT_TESTS(TEST_IN_FOLDER(mpirun_gets_ranks_and_command),
-           TEST_IN_FOLDER(mpirun_that_was_killed_is_told_as_shells_do),
+           TEST_IN_FOLDER(mpirun_that_was_killed_is_reported_as_by_a_shell),
            TEST_IN_FOLDER(mpirun_is_pressed_until_it_ends),
-           cmocka_unit_test(mpirun_that_is_not_there_is_said))
+           cmocka_unit_test(a_missing_mpirun_is_reported))

@@ -28,7 +28,7 @@ typedef struct job {
     pl_job_task seen[MOST]; /* the last */
     int count;
     pid_t pids[MOST][2]; /* the first two processes of each task */
-    char log[8192];      /* what the supervisor said */
+    char log[8192];      /* the supervisor's log */
 } job;
 
 static void keep_line(void *context, pl_log_level level, const char *line)
@@ -92,7 +92,7 @@ static void close_job(job *j)
     assert_int_equal(0, pl_mem_live());
 }
 
-/* Let who waits for the fifo go on; false: nobody does yet. */
+/* Release the task that waits for the fifo; false: none does yet. */
 static bool release(const job *j, const char *name)
 {
     int fifo = open(test_path(j->folder, name), O_WRONLY | O_NONBLOCK);
@@ -116,8 +116,8 @@ enum {
     OTHER
 };
 
-/* The chief ends when the other has reported: who is told to end first need
- * not. */
+/* The chief ends when the other has reported: a task that is asked to end first
+ * need not report. */
 static void release_when_reported(job *j, const pl_job_task *tasks, int count)
 {
     (void)count;
@@ -208,7 +208,7 @@ static void release_when_started_again(job *j, const pl_job_task *tasks,
         j->acted = release(j, "go");
 }
 
-static void supervisor_worker_that_crashes_is_started_again(void **state)
+static void supervisor_worker_that_crashes_is_restarted(void **state)
 {
     job j;
     open_job(&j, state, "ace0", "csg0", "csm1Ae0");
@@ -247,7 +247,7 @@ static void release_when_given_up(job *j, const pl_job_task *tasks, int count)
         j->acted = release(j, "go");
 }
 
-static void supervisor_job_may_go_on_without_a_worker(void **state)
+static void supervisor_job_may_continue_without_a_worker(void **state)
 {
     job j;
     open_job(&j, state, "ace0", "csg0", "csK");
@@ -267,7 +267,7 @@ static void release_when_server_knows(job *j, const pl_job_task *tasks,
 }
 
 /* supervisor I5.  Also a server that was restarted. */
-static void supervisor_server_is_told_who_is_gone(void **state)
+static void supervisor_notifies_the_server_of_lost_workers(void **state)
 {
     job j;
     open_job(&j, state, "acG1Kse0", "csg0", "csK");
@@ -294,7 +294,8 @@ static void freeze(job *j, const pl_job_task *tasks, int count)
     }
 }
 
-static void supervisor_worker_declared_lost_is_killed_and_started(void **state)
+static void supervisor_worker_declared_lost_is_killed_and_restarted(
+    void **state)
 {
     job j;
     open_job(&j, state, "acle0", "csg0", "cse0");
@@ -306,8 +307,8 @@ static void supervisor_worker_declared_lost_is_killed_and_started(void **state)
     close_job(&j);
 }
 
-/* The one that is back says no more than the first did, but as long as the
- * others take to end is not too long. */
+/* The restarted task reports no more than the first did, but may take as long
+ * as the others take to end. */
 static void release_when_server_is_back(job *j, const pl_job_task *tasks,
                                         int count)
 {
@@ -318,7 +319,7 @@ static void release_when_server_is_back(job *j, const pl_job_task *tasks,
         j->acted = release(j, "go");
 }
 
-/* Nobody else would say that it is lost. */
+/* No other task would report that it is lost. */
 static void supervisor_first_server_that_is_silent_is_started_again(
     void **state)
 {
@@ -378,8 +379,8 @@ static void look_for_faults(job *j, const pl_job_task *tasks, int count)
         assert_true(release(j, "go"));
 }
 
-/* supervisor I2.  Once the chief takes leave, a fault would hit a job that
- * cannot be repaired: its servers may have gone. */
+/* supervisor I2.  Once the chief leaves, a fault would hit a job that cannot be
+ * repaired: its servers may have ended. */
 static void supervisor_chaos_spares_a_job_that_closes(void **state)
 {
     job j;
@@ -404,7 +405,7 @@ static void release_when_other_is_back(job *j, const pl_job_task *tasks,
         release(j, "later");
 }
 
-/* Nobody knew its first address yet: the second one counts. */
+/* No task knew its first address yet: the second one counts. */
 static void supervisor_task_that_reported_and_died_listens_elsewhere(
     void **state)
 {
@@ -446,7 +447,7 @@ static void supervisor_worker_that_never_joins_ends_the_job(void **state)
 }
 
 /* A program that does not pass its arguments on to pl_app_main. */
-static void supervisor_task_that_did_nothing_ends_the_job(void **state)
+static void supervisor_task_that_did_not_train_ends_the_job(void **state)
 {
     static char *const acts[][2] = { { "q", "cse0" }, { "cse0", "q" } };
     for (size_t i = 0; i < 2; i++) {
@@ -487,9 +488,9 @@ static void end_one_by_one(job *j, const pl_job_task *tasks, int count)
         release(j, "go");
 }
 
-/* Once a server has ended well nobody is started again, and the chief may
- * take its time. */
-static void supervisor_job_is_over_when_a_server_says_so(void **state)
+/* Once a server has ended successfully no task is restarted, and the chief may
+ * take any time. */
+static void supervisor_job_is_over_when_a_server_reports_it(void **state)
 {
     job j;
     open_job(&j, state, "ac0", "csg0", "csh3");
@@ -512,7 +513,7 @@ static void release_when_server_is_dead(job *j, const pl_job_task *tasks,
         release(j, "go");
 }
 
-/* supervisor I1.  It would wait for workers that have gone. */
+/* supervisor I1.  It would wait for workers that have ended. */
 static void supervisor_server_that_dies_after_the_chief_is_final_stays(
     void **state)
 {
@@ -527,7 +528,7 @@ static void supervisor_server_that_dies_after_the_chief_is_final_stays(
 
 /* supervisor I4.  All are killed, so that only the supervisor can know of it.
  */
-static void supervisor_chief_is_told_of_every_restart(void **state)
+static void supervisor_notifies_the_chief_of_every_restart(void **state)
 {
     job j;
     open_job(&j, state, "ac1Kse0", "c1Ksr0", "c1Kse0");
@@ -560,7 +561,7 @@ static void supervisor_chief_killed_after_its_last_word_names_the_cure(
     close_job(&j);
 }
 
-static void supervisor_task_that_says_why_ends_the_job(void **state)
+static void supervisor_task_with_a_final_error_ends_the_job(void **state)
 {
     static const struct {
         char *chief;
@@ -586,7 +587,7 @@ static void supervisor_task_that_says_why_ends_the_job(void **state)
     }
 }
 
-static void supervisor_program_that_is_not_there_is_said(void **state)
+static void supervisor_missing_program_is_reported(void **state)
 {
     job j;
     open_job(&j, state, "", "", "");
@@ -614,7 +615,7 @@ static void kill_stubborn(job *j, const pl_job_task *tasks, int count)
         j->acted = release(j, "go");
 }
 
-/* Worker 1 heeds neither the message nor SIGTERM. */
+/* Worker 1 ignores the message and SIGTERM. */
 static void supervisor_stubborn_task_is_killed(void **state)
 {
     job j;
@@ -626,7 +627,7 @@ static void supervisor_stubborn_task_is_killed(void **state)
     close_job(&j);
 }
 
-/* It is woken to hear of the end; SIGKILL would come much later. */
+/* It is woken to receive the end; SIGKILL would come much later. */
 static void supervisor_stopped_task_is_ended(void **state)
 {
     job j;
@@ -657,7 +658,7 @@ static void interrupt_when_all_run(job *j, const pl_job_task *tasks, int count)
         atomic_store(&j->interrupt, true);
 }
 
-static void supervisor_interrupt_lets_all_end_well(void **state)
+static void supervisor_interrupt_ends_all_tasks_cleanly(void **state)
 {
     job j;
     open_job(&j, state, "ace0", "csei", "cse0");
@@ -668,7 +669,7 @@ static void supervisor_interrupt_lets_all_end_well(void **state)
 }
 
 /* It had made its last step when the interrupt came. */
-static void supervisor_chief_that_is_done_ends_the_job_well(void **state)
+static void supervisor_finished_chief_ends_the_job_successfully(void **state)
 {
     job j;
     open_job(&j, state, "ace0", "cse0", "cse0");
@@ -698,7 +699,8 @@ static void supervisor_tasks_leave_ctrl_c_to_the_supervisor(void **state)
     close_job(&j);
 }
 
-/* In the supervisor's process: tell the test who runs, once all do. */
+/* In the supervisor's process: report the running tasks to the test once all
+ * run. */
 static int report_to;
 
 static void report_pids(job *j, const pl_job_task *tasks, int count)
@@ -717,7 +719,7 @@ static void supervisor_killed_supervisor_leaves_no_process(void **state)
     pid_t pids[3];
     assert_int_equal(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
     assert_int_equal(0, pipe(pipes));
-    /* These would stay for ever: they heed nothing. */
+    /* These would stay forever: they ignore messages and SIGTERM. */
     open_job(&j, state, "acTp", "cTsp", "cTsp");
     pid_t supervisor = fork();
     assert_true(supervisor >= 0);
@@ -765,32 +767,32 @@ UNIT_TESTS(
     TEST_IN_FOLDER(supervisor_workers_that_listen_get_all_addresses),
     TEST_IN_FOLDER(supervisor_worker_that_does_not_report_ends_the_job),
     TEST_IN_FOLDER(supervisor_chief_alone_prints),
-    TEST_IN_FOLDER(supervisor_worker_that_crashes_is_started_again),
+    TEST_IN_FOLDER(supervisor_worker_that_crashes_is_restarted),
     TEST_IN_FOLDER(supervisor_worker_that_keeps_crashing_ends_the_job),
-    TEST_IN_FOLDER(supervisor_job_may_go_on_without_a_worker),
-    TEST_IN_FOLDER(supervisor_server_is_told_who_is_gone),
-    TEST_IN_FOLDER(supervisor_worker_declared_lost_is_killed_and_started),
+    TEST_IN_FOLDER(supervisor_job_may_continue_without_a_worker),
+    TEST_IN_FOLDER(supervisor_notifies_the_server_of_lost_workers),
+    TEST_IN_FOLDER(supervisor_worker_declared_lost_is_killed_and_restarted),
     TEST_IN_FOLDER(supervisor_first_server_that_is_silent_is_started_again),
     TEST_IN_FOLDER(supervisor_chaos_is_repaired_and_not_counted),
     TEST_IN_FOLDER(supervisor_chaos_spares_a_job_that_closes),
     TEST_IN_FOLDER(supervisor_task_that_reported_and_died_listens_elsewhere),
     TEST_IN_FOLDER(supervisor_worker_killed_before_it_joined_is_started_again),
     TEST_IN_FOLDER(supervisor_worker_that_never_joins_ends_the_job),
-    TEST_IN_FOLDER(supervisor_task_that_did_nothing_ends_the_job),
+    TEST_IN_FOLDER(supervisor_task_that_did_not_train_ends_the_job),
     TEST_IN_FOLDER(supervisor_job_ends_with_its_server),
-    TEST_IN_FOLDER(supervisor_job_is_over_when_a_server_says_so),
+    TEST_IN_FOLDER(supervisor_job_is_over_when_a_server_reports_it),
     TEST_IN_FOLDER(supervisor_server_that_dies_after_the_chief_is_final_stays),
-    TEST_IN_FOLDER(supervisor_chief_is_told_of_every_restart),
+    TEST_IN_FOLDER(supervisor_notifies_the_chief_of_every_restart),
     TEST_IN_FOLDER(supervisor_chief_that_fails_at_the_end_fails_the_job),
     TEST_IN_FOLDER(supervisor_chief_killed_after_its_last_word_names_the_cure),
-    TEST_IN_FOLDER(supervisor_task_that_says_why_ends_the_job),
-    TEST_IN_FOLDER(supervisor_program_that_is_not_there_is_said),
+    TEST_IN_FOLDER(supervisor_task_with_a_final_error_ends_the_job),
+    TEST_IN_FOLDER(supervisor_missing_program_is_reported),
     TEST_IN_FOLDER(supervisor_server_that_does_not_report_ends_the_job),
     TEST_IN_FOLDER(supervisor_stubborn_task_is_killed),
     TEST_IN_FOLDER(supervisor_stopped_task_is_ended),
     TEST_IN_FOLDER(supervisor_task_that_outlives_the_job_is_ended),
-    TEST_IN_FOLDER(supervisor_interrupt_lets_all_end_well),
-    TEST_IN_FOLDER(supervisor_chief_that_is_done_ends_the_job_well),
+    TEST_IN_FOLDER(supervisor_interrupt_ends_all_tasks_cleanly),
+    TEST_IN_FOLDER(supervisor_finished_chief_ends_the_job_successfully),
     TEST_IN_FOLDER(supervisor_tasks_leave_ctrl_c_to_the_supervisor),
     TEST_IN_FOLDER(supervisor_killed_supervisor_leaves_no_process),
     TEST_IN_FOLDER(supervisor_run_survives_each_failed_allocation))

@@ -32,7 +32,7 @@ static void formula_follows_the_rules_of_arithmetic(void **state)
     assert_int_equal(2, value_of("((((j))))/W"));
 }
 
-static void formula_says_where_it_is_wrong(void **state)
+static void formula_errors_name_their_position(void **state)
 {
     (void)state;
     static const struct {
@@ -143,7 +143,7 @@ static void plan_fetches_what_was_counted(void **state)
         }
 }
 
-static void plan_begins_with_what_is_there(void **state)
+static void plan_starts_with_steps_that_fetch_nothing(void **state)
 {
     (void)state;
     pl_matmul_job job = job_of(PL_MATMUL_PRODUCT, 64, 8, 2);
@@ -187,10 +187,10 @@ static void plan_survives_each_failed_allocation(void **state)
 
 UNIT_TESTS(
     cmocka_unit_test(formula_follows_the_rules_of_arithmetic),
-    cmocka_unit_test(formula_says_where_it_is_wrong),
+    cmocka_unit_test(formula_errors_name_their_position),
     cmocka_unit_test(placement_by_formula_names_the_block_without_worker),
     cmocka_unit_test(placement_best_of_a_product_is_a_grid),
     cmocka_unit_test(placement_of_traces_moves_nothing_when_symmetric),
     cmocka_unit_test(plan_fetches_what_was_counted),
-    cmocka_unit_test(plan_begins_with_what_is_there),
+    cmocka_unit_test(plan_starts_with_steps_that_fetch_nothing),
     cmocka_unit_test(plan_survives_each_failed_allocation))

@@ -14,8 +14,8 @@
 /* What the server does with one request, in order. */
 typedef enum answer {
     WHOLE,     /* 200 and the file; no ranges */
-    RANGE,     /* 206 from where it was asked */
-    BREAK_OFF, /* 206 or 200, then half of what it said */
+    RANGE,     /* 206 from the requested byte */
+    BREAK_OFF, /* 206 or 200, then half of the announced bytes */
     MISSING,   /* 404 */
     BUSY,      /* 503 */
     NO_MORE,   /* 416 */
@@ -144,7 +144,7 @@ static void assert_whole(const char *path)
     pl_map_close(&map);
 }
 
-static void a_file_that_broke_off_is_resumed(void **state)
+static void an_interrupted_download_is_resumed(void **state)
 {
     server s;
     const char *path = test_path(*state, "file");
@@ -159,7 +159,7 @@ static void a_file_that_broke_off_is_resumed(void **state)
     assert_whole(path);
 }
 
-static void a_server_without_ranges_gives_all_again(void **state)
+static void a_server_without_ranges_sends_everything_again(void **state)
 {
     server s;
     const char *path = test_path(*state, "file");
@@ -172,7 +172,7 @@ static void a_server_without_ranges_gives_all_again(void **state)
     assert_whole(path);
 }
 
-static void a_file_that_was_there_stays(void **state)
+static void an_existing_file_is_kept(void **state)
 {
     server s;
     const char *path = test_path(*state, "file");
@@ -184,7 +184,7 @@ static void a_file_that_was_there_stays(void **state)
     assert_whole(path);
 }
 
-static void refusals_say_whether_to_try_again(void **state)
+static void refusals_indicate_whether_to_retry(void **state)
 {
     server s;
     const char *path = test_path(*state, "file");
@@ -195,7 +195,7 @@ static void refusals_say_whether_to_try_again(void **state)
     assert_fails(PL_AGAIN, "127.0.0.1", get(&s, path, FILE_BYTES));
 }
 
-static void too_many_bytes_are_not_taken(void **state)
+static void excess_bytes_are_refused(void **state)
 {
     server s;
     const char *path = test_path(*state, "file");
@@ -204,7 +204,7 @@ static void too_many_bytes_are_not_taken(void **state)
     server_stop(&s);
 }
 
-static void what_cannot_begin_is_said(void **state)
+static void failures_to_start_are_reported(void **state)
 {
     pl_download_opts opts = {
         .url = "gopher://127.0.0.1/file",
@@ -219,7 +219,8 @@ static void what_cannot_begin_is_said(void **state)
 }
 
 /* A server that listens and never answers. */
-static void a_silent_server_is_left_at_the_deadline_or_interrupt(void **state)
+static void a_silent_server_is_abandoned_at_the_deadline_or_interrupt(
+    void **state)
 {
     struct sockaddr_in here = { .sin_family = AF_INET,
                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -248,13 +249,14 @@ int main(void)
 {
     setenv("no_proxy", "127.0.0.1", 1);
     const struct CMUnitTest tests[] = {
-        TEST_IN_FOLDER(a_file_that_broke_off_is_resumed),
-        TEST_IN_FOLDER(a_server_without_ranges_gives_all_again),
-        TEST_IN_FOLDER(a_file_that_was_there_stays),
-        TEST_IN_FOLDER(refusals_say_whether_to_try_again),
-        TEST_IN_FOLDER(too_many_bytes_are_not_taken),
-        TEST_IN_FOLDER(what_cannot_begin_is_said),
-        TEST_IN_FOLDER(a_silent_server_is_left_at_the_deadline_or_interrupt),
+        TEST_IN_FOLDER(an_interrupted_download_is_resumed),
+        TEST_IN_FOLDER(a_server_without_ranges_sends_everything_again),
+        TEST_IN_FOLDER(an_existing_file_is_kept),
+        TEST_IN_FOLDER(refusals_indicate_whether_to_retry),
+        TEST_IN_FOLDER(excess_bytes_are_refused),
+        TEST_IN_FOLDER(failures_to_start_are_reported),
+        TEST_IN_FOLDER(
+            a_silent_server_is_abandoned_at_the_deadline_or_interrupt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

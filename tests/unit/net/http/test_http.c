@@ -45,13 +45,13 @@ static int connect_to(const pl_http *http)
     at.sin_port = htons((uint16_t)port_of(http));
     int peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(0, connect(peer, (struct sockaddr *)&at, sizeof at));
-    /* Less than after which the server closes who is silent. */
+    /* Less than the server's timeout for silent clients. */
     const struct timeval deadline = { .tv_sec = 20 };
     setsockopt(peer, SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof deadline);
     return peer;
 }
 
-/* Ask, and read until the server closes. */
+/* Send a request, and read until the server closes. */
 static void ask(const pl_http *http, const char *path, const char *headers,
                 char *answer, size_t room)
 {
@@ -100,7 +100,7 @@ static void the_token_becomes_a_cookie_once(void **state)
 }
 
 /* More than are kept, and more than the server's limit. */
-static void idle_connections_shut_nobody_out(void **state)
+static void idle_connections_do_not_block_others(void **state)
 {
     (void)state;
     int idle[300];
@@ -122,7 +122,7 @@ static void idle_connections_shut_nobody_out(void **state)
     pl_http_free(http);
 }
 
-static void metrics_are_for_who_bears_the_token(void **state)
+static void metrics_require_the_token(void **state)
 {
     (void)state;
     char answer[8192];
@@ -174,7 +174,7 @@ static void new_survives_failed_allocations(void **state)
 }
 
 UNIT_TESTS(cmocka_unit_test(the_token_becomes_a_cookie_once),
-           cmocka_unit_test(idle_connections_shut_nobody_out),
-           cmocka_unit_test(metrics_are_for_who_bears_the_token),
+           cmocka_unit_test(idle_connections_do_not_block_others),
+           cmocka_unit_test(metrics_require_the_token),
            cmocka_unit_test(a_taken_port_is_named),
            cmocka_unit_test(new_survives_failed_allocations))

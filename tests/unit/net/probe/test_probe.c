@@ -16,7 +16,7 @@
 #define TOKEN     "0123456789abcdef0123456789abcdef"
 #define OTHER     "0123456789abcdef0123456789abcdeX"
 
-static void probe_measures_the_way_to_it(void **state)
+static void probe_measures_the_path_to_it(void **state)
 {
     (void)state;
     pl_probe *probe;
@@ -27,7 +27,7 @@ static void probe_measures_the_way_to_it(void **state)
     assert_ok(pl_probe_measure(&result, address, TOKEN, 50));
     assert_true(result.round_trip_us > 0);
     assert_true(result.bytes_per_s > 0);
-    /* All of it came before the way is warm, as from a host held up. */
+    /* All of it came before the path is warm, as from a busy host. */
     assert_ok(pl_probe_measure(&result, address, TOKEN, 0));
     assert_true(result.bytes_per_s > 0);
     assert_fails(PL_PEER, "something else listens there",
@@ -66,7 +66,7 @@ static void probe_measures_while_strangers_stay(void **state)
         assert_int_equal(1, send(strangers[i], TOKEN, 1, MSG_NOSIGNAL));
     }
     assert_ok(pl_probe_measure(&result, address, TOKEN, 0));
-    /* The first had to make room; the last is still heard out. */
+    /* The first was closed to make room; the last is still served. */
     assert_true(recv(strangers[0], &answer, 1, 0) <= 0);
     assert_int_equal(-1,
                      recv(strangers[STRANGERS - 1], &answer, 1, MSG_DONTWAIT));
@@ -76,7 +76,7 @@ static void probe_measures_while_strangers_stay(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void probe_answers_that_cannot_be_are_refused(void **state)
+static void probe_impossible_answers_are_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -96,7 +96,7 @@ static void probe_answers_that_cannot_be_are_refused(void **state)
     assert_true(speed == 2e9);
 }
 
-static void ports_are_different_and_here(void **state)
+static void free_ports_are_distinct_and_local(void **state)
 {
     (void)state;
     int ports[8];
@@ -125,8 +125,8 @@ static void probe_survives_each_failed_allocation(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-UNIT_TESTS(cmocka_unit_test(probe_measures_the_way_to_it),
+UNIT_TESTS(cmocka_unit_test(probe_measures_the_path_to_it),
            cmocka_unit_test(probe_measures_while_strangers_stay),
-           cmocka_unit_test(probe_answers_that_cannot_be_are_refused),
-           cmocka_unit_test(ports_are_different_and_here),
+           cmocka_unit_test(probe_impossible_answers_are_refused),
+           cmocka_unit_test(free_ports_are_distinct_and_local),
            cmocka_unit_test(probe_survives_each_failed_allocation))

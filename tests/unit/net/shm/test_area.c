@@ -51,7 +51,7 @@ static void area_cannot_be_cut_short(void **state)
     pl_area_free(area);
 }
 
-static void area_knows_what_lies_in_it(void **state)
+static void area_recognizes_addresses_inside_it(void **state)
 {
     (void)state;
     pl_area *area = NULL;
@@ -88,6 +88,6 @@ static void area_new_survives_failed_allocations(void **state)
 UNIT_TESTS(cmocka_unit_test(area_starts_as_zeros),
            cmocka_unit_test(area_is_the_same_memory_in_another_process),
            cmocka_unit_test(area_cannot_be_cut_short),
-           cmocka_unit_test(area_knows_what_lies_in_it),
+           cmocka_unit_test(area_recognizes_addresses_inside_it),
            cmocka_unit_test(area_too_large_is_refused),
            cmocka_unit_test(area_new_survives_failed_allocations))

@@ -1,10 +1,10 @@
-/* Frames in shared memory: their room, and counts that lie.
+/* Frames in shared memory: their room, and false counts.
  *
  * Invariants and the tests that check them:
  *   ring N1  ring_holds_frames_up_to_its_slots,
  *            ring_holds_payloads_up_to_its_room, ring_wraps_around
  *   ring N2  ring_notices_impossible_counts
- *   ring N3  ring_says_when_its_reader_sleeps */
+ *   ring N3  ring_reports_when_its_reader_sleeps */
 #include "net/shm/ring.h"
 #include "support/unit.h"
 
@@ -131,7 +131,7 @@ static void ring_wraps_around(void **state)
     }
 }
 
-static void ring_says_when_its_reader_sleeps(void **state)
+static void ring_reports_when_its_reader_sleeps(void **state)
 {
     pair *p = *state;
     pl_frame frame = { .kind = PL_FRAME_HEARTBEAT };
@@ -174,5 +174,5 @@ static void ring_notices_impossible_counts(void **state)
 UNIT_TESTS(TEST(ring_holds_frames_up_to_its_slots),
            TEST(ring_holds_payloads_up_to_its_room),
            TEST(ring_frees_its_room_before_a_frame_without_payload),
-           TEST(ring_wraps_around), TEST(ring_says_when_its_reader_sleeps),
+           TEST(ring_wraps_around), TEST(ring_reports_when_its_reader_sleeps),
            TEST(ring_notices_impossible_counts))

@@ -174,7 +174,7 @@ static void shared_rings_overflow_into_tcp(void **state)
     free(bytes);
 }
 
-/* All that a connection is to bring has come to this host. */
+/* All that the connection delivers has arrived at this host. */
 static void await_bytes(const pl_endpoint *server, pl_peer peer, int bytes)
 {
     pl_deadline deadline = net_soon();
@@ -188,7 +188,7 @@ static void await_bytes(const pl_endpoint *server, pl_peer peer, int bytes)
 }
 
 /* Heartbeats do not queue behind the gradients of others. */
-static void shared_messages_do_not_hold_up_those_of_tcp(void **state)
+static void shared_messages_do_not_delay_tcp_messages(void **state)
 {
     couple *c = *state;
     const int heartbeats = 32, pushes = 400;
@@ -214,7 +214,8 @@ static void shared_messages_do_not_hold_up_those_of_tcp(void **state)
     pl_endpoint_free(other, 0);
 }
 
-/* What a wrong peer writes is refused; good frames behind it still come. */
+/* Malformed frames of a peer are refused; good frames after them still arrive.
+ */
 static void shared_offsets_out_of_range_are_refused(void **state)
 {
     couple *c = *state;
@@ -249,7 +250,7 @@ static void shared_offsets_out_of_range_are_refused(void **state)
     assert_int_equal(count + 1, pl_endpoint_count(c->server).refused_messages);
 }
 
-static void shared_rings_that_make_no_sense_are_left(void **state)
+static void shared_rings_with_impossible_counts_are_abandoned(void **state)
 {
     couple *c = *state;
     pl_channel *channel = c->client->peers.entries[0].link;
@@ -296,7 +297,7 @@ static void shared_memory_can_be_offered_again(void **state)
     }
 }
 
-/* A client that waits asks again, also when the answer is under way. */
+/* A waiting client repeats its offer, even when the answer is on its way. */
 static void shared_memory_offered_twice_is_accepted_once(void **state)
 {
     couple *c = *state;
@@ -331,7 +332,7 @@ static void shared_memory_can_be_declined(void **state)
     }
 }
 
-static void shared_offers_that_lie_stay_with_tcp(void **state)
+static void shared_false_offers_stay_with_tcp(void **state)
 {
     couple *c = *state;
     char offer[PL_OFFER_BYTES], answer[PL_OFFER_BYTES];
@@ -390,7 +391,7 @@ static int open_files(void)
     return count;
 }
 
-/* A worker that joins over shared memory, then asks and asks. */
+/* A worker that joins over shared memory, then sends request after request. */
 static int ask_for_ever(void *arg)
 {
     pl_endpoint *client = NULL;
@@ -423,7 +424,7 @@ static void shared_peer_killed_is_noticed_and_leaves_nothing(void **state)
         assert_true(pl_endpoint_shared(server, peer));
         net_expect(server, PL_FRAME_PULL, 200, NULL, 0);
         net_kill(child);
-        /* Waiting for it ends at the deadline, not before and not never. */
+        /* Waiting for it ends at the deadline and not before. */
         pl_message none;
         pl_deadline soon = net_soon();
         do
@@ -457,7 +458,7 @@ static int lines_of(const char *path)
     return count;
 }
 
-/* Joins, pushes from its area, and dies without a word. */
+/* Joins, pushes from its area, and dies without a goodbye. */
 static int push_and_die(void *arg)
 {
     pl_endpoint *client = NULL;
@@ -472,8 +473,8 @@ static int push_and_die(void *arg)
     return pl_endpoint_shared(client, 0) ? 0 : 1;
 }
 
-/* After so many deaths: as many descriptors as `files` again, sooner or later
- * (connections of the dead go when the transport sees to it). */
+/* After this many deaths: as many descriptors as `files` again, sooner or later
+ * (the transport closes connections of the dead). */
 static void wait_for_files(pl_endpoint *server, int files)
 {
     pl_deadline soon = net_soon();
@@ -504,8 +505,8 @@ static int let_many_die(void *arg)
     return 0;
 }
 
-/* Nobody drops them: a server does not know which of its peers is gone. */
-static void shared_a_thousand_deaths_leave_what_ten_do(void **state)
+/* They are not dropped: a server does not know which of its peers is gone. */
+static void shared_a_thousand_deaths_leave_no_more_than_ten(void **state)
 {
     (void)state;
     NET_SKIP_FORKS();
@@ -558,7 +559,7 @@ static void shared_payloads_stay_while_they_are_held(void **state)
         seen[round] = got.payload;
         assert_true(pl_lease_covers(got.lease, got.payload, AREA_BYTES));
         assert_false(pl_lease_covers(got.lease, got.payload, AREA_BYTES + 1));
-        if (round == 0) { /* the worker shares anew */
+        if (round == 0) { /* the worker shares again */
             assert_ok(pl_endpoint_offer(c->client, offer));
             assert_ok(pl_endpoint_accept(c->server, 0, offer, answer));
             assert_ok(pl_endpoint_complete(c->client, answer));
@@ -619,18 +620,18 @@ static void shared_memory_between_processes_keeps_the_order(void **state)
     cmocka_unit_test_setup_teardown(name, couple_make, couple_free)
 UNIT_TESTS(TEST(shared_payloads_in_an_area_are_not_moved),
            TEST(shared_payloads_stay_while_they_are_held),
-           cmocka_unit_test(shared_a_thousand_deaths_leave_what_ten_do),
+           cmocka_unit_test(shared_a_thousand_deaths_leave_no_more_than_ten),
            TEST(shared_small_payloads_are_copied),
            TEST(shared_large_payloads_outside_go_over_tcp),
            TEST(shared_rings_overflow_into_tcp),
-           TEST(shared_messages_do_not_hold_up_those_of_tcp),
+           TEST(shared_messages_do_not_delay_tcp_messages),
            TEST(shared_offsets_out_of_range_are_refused),
-           TEST(shared_rings_that_make_no_sense_are_left),
+           TEST(shared_rings_with_impossible_counts_are_abandoned),
            TEST(shared_peers_notice_when_one_closes),
            TEST(shared_memory_can_be_offered_again),
            TEST(shared_memory_offered_twice_is_accepted_once),
            cmocka_unit_test(shared_memory_can_be_declined),
-           TEST(shared_offers_that_lie_stay_with_tcp),
+           TEST(shared_false_offers_stay_with_tcp),
            TEST(shared_calls_survive_failed_allocations),
            cmocka_unit_test(shared_peer_killed_is_noticed_and_leaves_nothing),
            cmocka_unit_test(shared_memory_between_processes_keeps_the_order))

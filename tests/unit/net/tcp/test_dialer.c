@@ -1,11 +1,12 @@
 /* The dialer, step by step on the thread of the test instead of the pump's.
  *
  * Invariants and the tests that check them:
- *   dialer D1, D4  dialer_leaves_alone_what_is_not_its_own
+ *   dialer D1, D4  dialer_ignores_links_it_does_not_own
  *   dialer D2  dialer_ends_an_attempt_that_hangs
  *   dialer D3  dialer_waits_longer_after_each_failure,
- *              dialer_takes_a_short_connection_for_a_failure
- *   dialer D5  endpoint_keeps_what_waits_over_a_reconnect (test_endpoint.c) */
+ *              dialer_counts_a_short_connection_as_a_failure
+ *   dialer D5  endpoint_keeps_queued_messages_over_a_reconnect
+ *              (test_endpoint.c) */
 #include "net/tcp/dialer.h"
 
 #include "support/net.h"
@@ -104,7 +105,7 @@ static void dialer_ends_an_attempt_that_hangs(void **state)
     int port = bind_port(address);
     assert_int_equal(0, listen(port, 1));
     open_rig(&r, address);
-    /* Connected by the kernel; nobody answers the handshake. */
+    /* Connected by the kernel; no server answers the handshake. */
     do
         assert_true(turn(&r));
     while (r.poll.events != POLLIN);
@@ -129,7 +130,7 @@ static void await_ready(rig *r, pl_endpoint *server)
     assert_int_equal(PL_DIAL_READY, atomic_load(&r->dialer.state));
 }
 
-static void dialer_takes_a_short_connection_for_a_failure(void **state)
+static void dialer_counts_a_short_connection_as_a_failure(void **state)
 {
     (void)state;
     rig r;
@@ -142,7 +143,8 @@ static void dialer_takes_a_short_connection_for_a_failure(void **state)
     assert_true(turn(&r));
     assert_true(r.dialer.failures > 0);
     assert_true(r.dialer.next_ns > 0);
-    /* One that lasted is made again at once, and counts no failures. */
+    /* A connection that lasted is restored at once, and no failure is counted.
+     */
     r.dialer.next_ns = 0;
     await_ready(&r, server);
     r.dialer.arrived_ns = pl_clock_now_ns(pl_clock_real()) - 1000 * MS;
@@ -154,7 +156,7 @@ static void dialer_takes_a_short_connection_for_a_failure(void **state)
     pl_endpoint_free(server, 0);
 }
 
-static void dialer_leaves_alone_what_is_not_its_own(void **state)
+static void dialer_ignores_links_it_does_not_own(void **state)
 {
     (void)state;
     rig r;
@@ -177,8 +179,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dialer_waits_longer_after_each_failure),
         cmocka_unit_test(dialer_ends_an_attempt_that_hangs),
-        cmocka_unit_test(dialer_takes_a_short_connection_for_a_failure),
-        cmocka_unit_test(dialer_leaves_alone_what_is_not_its_own),
+        cmocka_unit_test(dialer_counts_a_short_connection_as_a_failure),
+        cmocka_unit_test(dialer_ignores_links_it_does_not_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,7 +140,7 @@ static void hex(char *out, const uint8_t *bytes, size_t count)
         snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
-/* Worked out by another program (hashlib's BLAKE2b), with nonces of 0x11 and
+/* Computed by another program (hashlib's BLAKE2b), with nonces of 0x11 and
  * 0x22: tasks of two versions meet, so these bytes never change within one. */
 static void handshake_has_known_bytes(void **state)
 {

@@ -1,11 +1,11 @@
-/* The thread that works for endpoints: chores are made when they were called
- * for, and none after the end.
+/* The thread that works for endpoints: chores run when they were requested, and
+ * none after the end.
  *
  * Invariants and the tests that check them:
  *   pump P1  endpoints_beside_each_other_share_a_thread (test_endpoint.c)
  *   pump P2  pump_starts_again_after_its_thread_has_ended
- *   pump P3  pump_repeats_a_chore_that_is_called_for_while_it_runs
- *   pump P4  pump_makes_no_chore_after_finish */
+ *   pump P3  pump_repeats_a_chore_requested_while_it_runs
+ *   pump P4  pump_runs_no_chore_after_finish */
 #include "net/tcp/pump.h"
 
 #include "support/unit.h"
@@ -62,7 +62,7 @@ static void hold(rig *r, bool holds)
     pl_mutex_unlock(&r->lock);
 }
 
-/* Until so many chores have begun, or ended. */
+/* Wait until this many chores have begun, or ended. */
 static void await(rig *r, const int *chores, int count)
 {
     pl_deadline deadline = pl_deadline_in_ms(pl_clock_real(), 60000);
@@ -97,7 +97,7 @@ static void pump_starts_again_after_its_thread_has_ended(void **state)
     close_rig(&r);
 }
 
-static void pump_repeats_a_chore_that_is_called_for_while_it_runs(void **state)
+static void pump_repeats_a_chore_requested_while_it_runs(void **state)
 {
     (void)state;
     rig r;
@@ -125,7 +125,7 @@ static pl_status finish(void *context)
 }
 
 /* It waits for the chore that runs. */
-static void pump_makes_no_chore_after_finish(void **state)
+static void pump_runs_no_chore_after_finish(void **state)
 {
     (void)state;
     rig r;
@@ -142,7 +142,6 @@ static void pump_makes_no_chore_after_finish(void **state)
     close_rig(&r);
 }
 
-UNIT_TESTS(
-    cmocka_unit_test(pump_starts_again_after_its_thread_has_ended),
-    cmocka_unit_test(pump_repeats_a_chore_that_is_called_for_while_it_runs),
-    cmocka_unit_test(pump_makes_no_chore_after_finish))
+UNIT_TESTS(cmocka_unit_test(pump_starts_again_after_its_thread_has_ended),
+           cmocka_unit_test(pump_repeats_a_chore_requested_while_it_runs),
+           cmocka_unit_test(pump_runs_no_chore_after_finish))

@@ -150,7 +150,7 @@ static void write_job(const char *folder, const char *name, int workers,
     write_run_file(folder, name, "run.json", text);
 }
 
-static void flags_are_shown_as_their_rows_say(void **state)
+static void flags_are_shown_as_their_rows_specify(void **state)
 {
     write_job(*state, "a", 2, 2, 1);
     write_job(*state, "b", 4, 4, 7);
@@ -178,7 +178,7 @@ static void comparing_survives_failed_allocations(void **state)
 }
 
 UNIT_TESTS(TEST_IN_FOLDER(flags_that_differ_and_results_are_shown),
-           TEST_IN_FOLDER(flags_are_shown_as_their_rows_say),
+           TEST_IN_FOLDER(flags_are_shown_as_their_rows_specify),
            TEST_IN_FOLDER(repetitions_have_a_mean_and_a_spread),
            TEST_IN_FOLDER(a_run_that_has_not_ended_is_shown),
            TEST_IN_FOLDER(tasks_stand_side_by_side),

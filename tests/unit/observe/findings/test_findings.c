@@ -65,7 +65,7 @@ static void write_results(const char *folder, const char *name, int batch,
     write_run_file(folder, name, "summary.json", text);
 }
 
-static void workers_and_modes_are_told(void **folder)
+static void workers_and_modes_are_reported(void **folder)
 {
     static const made runs[] = {
         { "async", 1, 100, 1, 0.903, 10, 1000, "epochs" },
@@ -120,7 +120,7 @@ static void large_factors_have_no_exponent(void **folder)
                 "s for each gradient on the link of the run.\n");
 }
 
-static void workers_alone_are_told(void **folder)
+static void workers_alone_are_reported(void **folder)
 {
     static const made runs[] = {
         { "sync", 1, 100, 1, 0.903, 10, 1000, "epochs" },
@@ -133,7 +133,7 @@ static void workers_alone_are_told(void **folder)
           "What limits: computing, in 2 of 2 runs.\n");
 }
 
-static void the_best_of_a_flag_is_told(void **folder)
+static void the_best_value_of_a_flag_is_reported(void **folder)
 {
     static const made runs[] = {
         { "", 1, 10, 1, 0.90, 10, 1000, "epochs" },
@@ -148,7 +148,7 @@ static void the_best_of_a_flag_is_told(void **folder)
           "What limits: computing, in 3 of 3 runs.\n");
 }
 
-static void the_fastest_to_a_loss_is_told(void **folder)
+static void the_fastest_to_a_loss_is_reported(void **folder)
 {
     static const made runs[] = {
         { "", 1, 10, 1, 0.9, 3, 1000, "stop_loss" },
@@ -165,7 +165,7 @@ static void the_fastest_to_a_loss_is_told(void **folder)
           "What limits: computing, in 3 of 3 runs.\n");
 }
 
-static void the_fastest_to_an_accuracy_is_told(void **folder)
+static void the_fastest_to_an_accuracy_is_reported(void **folder)
 {
     static const made runs[] = {
         { "", 1, 10, 1, 0.9, 3, 1000, "stop_accuracy" },
@@ -212,7 +212,7 @@ static void workers_of_several_strategies_are_not_compared(void **folder)
     pl_records_close(&r);
 }
 
-static void differences_within_the_spread_are_called_so(void **folder)
+static void differences_within_the_spread_are_marked(void **folder)
 {
     static const made runs[] = {
         { "async", 2, 10, 1, 0.90, 1, 1000, "epochs" },
@@ -233,7 +233,7 @@ static void differences_within_the_spread_are_called_so(void **folder)
 }
 
 /* Two repetitions each: 100 is as fast as 200, but for 2 %. */
-static void the_batch_that_saturates_is_told(void **folder)
+static void the_batch_that_saturates_is_reported(void **folder)
 {
     static const made runs[] = {
         { "", 1, 10, 1, 0.95, 10, 100, "epochs" },
@@ -252,7 +252,7 @@ static void the_batch_that_saturates_is_told(void **folder)
         "What limits: computing, in 6 of 6 runs.\n");
 }
 
-static void a_batch_that_is_too_large_is_told(void **folder)
+static void a_batch_that_is_too_large_is_reported(void **folder)
 {
     static const made runs[] = {
         { "", 1, 10, 1, 0.9, 10, 500, "epochs" },
@@ -266,8 +266,8 @@ static void a_batch_that_is_too_large_is_told(void **folder)
           "What limits: computing, in 3 of 3 runs.\n");
 }
 
-/* Speeds of runs that are over at once are chance, unless repeated. */
-static void speeds_of_short_runs_are_called_so(void **folder)
+/* Speeds of very short runs are random, unless repeated. */
+static void speeds_of_short_runs_are_marked(void **folder)
 {
     static const made runs[] = {
         { "", 1, 10, 1, 0.9, 0.2, 500, "epochs" },
@@ -290,7 +290,7 @@ static void speeds_of_short_runs_are_called_so(void **folder)
           "What limits: computing, in 3 of 3 runs.\n");
 }
 
-static void memory_that_grows_is_told(void **folder)
+static void memory_that_grows_is_reported(void **folder)
 {
     write_results(*folder, "a", 32, "\"peak_rss_mb\": 3000");
     write_results(*folder, "b", 64, "\"peak_rss_mb\": 3500");
@@ -300,8 +300,8 @@ static void memory_that_grows_is_told(void **folder)
                          "(batch 32) to 4000 MB (batch 128).\n");
 }
 
-/* Speeds of runs beside others are not their own. */
-static void crowded_machines_are_told(void **folder)
+/* Runs that share a machine slow each other down. */
+static void crowded_machines_are_reported(void **folder)
 {
 #define CROWDED                                                                \
     "\"examples_per_s\": 10, \"seconds\": 9, \"bottleneck\": {\"what\": "      \
@@ -318,7 +318,7 @@ static void crowded_machines_are_told(void **folder)
                 "What limits: cores, in 2 of 2 runs.\n");
 }
 
-static void faults_are_told(void **folder)
+static void faults_are_reported(void **folder)
 {
     write_results(*folder, "a", 32,
                   "\"restarts\": 2, \"rollbacks\": 1, \"rolled_back\": 40, "
@@ -336,7 +336,7 @@ static void faults_are_told(void **folder)
                 "rollback, which undid 40 steps.\n");
 }
 
-static void what_dense_traffic_would_cost_is_told(void **folder)
+static void the_cost_of_dense_traffic_is_reported(void **folder)
 {
     static const char run[] =
         "{\"format\": 1, \"model\": \"sparse\", \"args\": "
@@ -366,7 +366,7 @@ static void what_dense_traffic_would_cost_is_told(void **folder)
     pl_records_close(&r);
 }
 
-static void one_run_says_nothing(void **folder)
+static void one_run_yields_no_findings(void **folder)
 {
     static const made runs[] = {
         { "", 1, 10, 1, 0.90, 10, 1000, "stop_loss" },
@@ -374,8 +374,8 @@ static void one_run_says_nothing(void **folder)
     FOUND(*folder, runs, "");
 }
 
-/* The culprit and what would help stand behind what limits most runs. */
-static void the_best_cure_is_told(void **folder)
+/* The culprit and the cure follow what limits most runs. */
+static void the_best_cure_is_reported(void **folder)
 {
     static const char summary[] =
         "{\"steps\": 100, \"stopped_by\": \"steps\", \"bottleneck\": {"
@@ -437,22 +437,22 @@ static void finding_survives_failed_allocations(void **folder)
     pl_records_close(&r);
 }
 
-UNIT_TESTS(TEST_IN_FOLDER(workers_and_modes_are_told),
-           TEST_IN_FOLDER(workers_alone_are_told),
+UNIT_TESTS(TEST_IN_FOLDER(workers_and_modes_are_reported),
+           TEST_IN_FOLDER(workers_alone_are_reported),
            TEST_IN_FOLDER(numbers_are_readable),
            TEST_IN_FOLDER(large_factors_have_no_exponent),
-           TEST_IN_FOLDER(the_best_of_a_flag_is_told),
-           TEST_IN_FOLDER(the_best_cure_is_told),
-           TEST_IN_FOLDER(the_fastest_to_a_loss_is_told),
-           TEST_IN_FOLDER(the_fastest_to_an_accuracy_is_told),
+           TEST_IN_FOLDER(the_best_value_of_a_flag_is_reported),
+           TEST_IN_FOLDER(the_best_cure_is_reported),
+           TEST_IN_FOLDER(the_fastest_to_a_loss_is_reported),
+           TEST_IN_FOLDER(the_fastest_to_an_accuracy_is_reported),
            TEST_IN_FOLDER(workers_of_several_strategies_are_not_compared),
-           TEST_IN_FOLDER(differences_within_the_spread_are_called_so),
-           TEST_IN_FOLDER(the_batch_that_saturates_is_told),
-           TEST_IN_FOLDER(a_batch_that_is_too_large_is_told),
-           TEST_IN_FOLDER(speeds_of_short_runs_are_called_so),
-           TEST_IN_FOLDER(memory_that_grows_is_told),
-           TEST_IN_FOLDER(crowded_machines_are_told),
-           TEST_IN_FOLDER(faults_are_told),
-           TEST_IN_FOLDER(what_dense_traffic_would_cost_is_told),
-           TEST_IN_FOLDER(one_run_says_nothing),
+           TEST_IN_FOLDER(differences_within_the_spread_are_marked),
+           TEST_IN_FOLDER(the_batch_that_saturates_is_reported),
+           TEST_IN_FOLDER(a_batch_that_is_too_large_is_reported),
+           TEST_IN_FOLDER(speeds_of_short_runs_are_marked),
+           TEST_IN_FOLDER(memory_that_grows_is_reported),
+           TEST_IN_FOLDER(crowded_machines_are_reported),
+           TEST_IN_FOLDER(faults_are_reported),
+           TEST_IN_FOLDER(the_cost_of_dense_traffic_is_reported),
+           TEST_IN_FOLDER(one_run_yields_no_findings),
            TEST_IN_FOLDER(finding_survives_failed_allocations))

@@ -87,7 +87,7 @@ static void averaging_names_its_mode(void **folder)
 }
 
 /* Async makes as many steps with any number of workers. */
-static void what_averages_nothing_is_not_explained(void **folder)
+static void lost_accuracy_without_averaging_is_not_explained(void **folder)
 {
     write_texts(*folder, "a", made_args("async", 1, "mean"),
                 made_results("async", 1, 6000, 0.903));
@@ -97,7 +97,7 @@ static void what_averages_nothing_is_not_explained(void **folder)
                          "88.40 % (workers 3), by 1.90 points.\n");
 }
 
-static void sums_are_set_beside_means(void **folder)
+static void sums_are_compared_with_means(void **folder)
 {
     write_texts(*folder, "a", made_args("sync", 3, "mean"),
                 made_results("sync", 3, 2000, 0.884));
@@ -143,8 +143,8 @@ static const char *made_way(int workers, int batch, int steps, double seconds,
     return text;
 }
 
-/* What did not meet the target is no way to it. */
-static void the_way_to_a_target_is_told(void **folder)
+/* Runs that missed the target do not count. */
+static void the_time_to_a_target_is_reported(void **folder)
 {
     static const char *const args[] = {
         "\"workers\": \"1\", \"batch\": \"10\"",
@@ -185,7 +185,7 @@ static void write_way(const char *folder, const char *name, int seed, int batch,
 }
 
 /* 9500 steps at batch 1, 7100 at batch 100; the time is shortest between. */
-static void the_way_to_a_target_by_batch_is_told(void **folder)
+static void the_time_to_a_target_by_batch_is_reported(void **folder)
 {
     write_way(*folder, "a", 1, 1, 9500, 2);
     write_way(*folder, "b", 1, 20, 7200, 1);
@@ -198,7 +198,7 @@ static void the_way_to_a_target_by_batch_is_told(void **folder)
         "batch 100, 3.00 s.\n");
 }
 
-static void a_way_within_the_spread_is_called_so(void **folder)
+static void a_time_within_the_spread_is_marked(void **folder)
 {
     write_way(*folder, "a", 1, 1, 7000, 1);
     write_way(*folder, "b", 2, 1, 9000, 1);
@@ -222,7 +222,7 @@ static const char *made_shares(const char *mode, int one, int other)
     return text;
 }
 
-static void uneven_shares_are_told(void **folder)
+static void uneven_shares_are_reported(void **folder)
 {
     write_texts(*folder, "a", "\"lr\": \"1\"", made_shares("async", 900, 300));
     write_texts(*folder, "b", "\"lr\": \"2\"", made_shares("async", 100, 200));
@@ -233,8 +233,8 @@ static void uneven_shares_are_told(void **folder)
                 "steps of another; worker 0 makes the most in 1 of them.\n");
 }
 
-/* A worker that came when the job was over is not slower by any number. */
-static void a_worker_without_steps_is_told(void **folder)
+/* A worker that joined after the end has no slowdown. */
+static void a_worker_without_steps_is_reported(void **folder)
 {
     write_texts(*folder, "a", "\"lr\": \"1\"", made_shares("async", 900, 0));
     assert_says(*folder, "");
@@ -262,7 +262,7 @@ static const char *made_waits(const char *mode, double one, double other)
     return text;
 }
 
-static void how_long_workers_wait_is_told(void **folder)
+static void how_long_workers_wait_is_reported(void **folder)
 {
     static const char *const args[] = {
         "\"strategy\": \"ps\", \"mode\": \"sync\", \"batch\": \"1\"",
@@ -280,14 +280,15 @@ static void how_long_workers_wait_is_told(void **folder)
                          "of the time in async, all else equal.\n");
 }
 
-static void even_shares_are_not_told(void **folder)
+static void even_shares_are_not_reported(void **folder)
 {
     write_texts(*folder, "a", "\"lr\": \"1\"", made_shares("async", 110, 100));
     write_texts(*folder, "b", "\"lr\": \"2\"", made_shares("sync", 900, 300));
     assert_says(*folder, "");
 }
 
-/* `other`: runs on other data, which nothing published can be compared with. */
+/* `other`: runs on other data, which published values cannot be compared with.
+ */
 static void write_published(const char *folder, const char *other)
 {
     char text[512];
@@ -301,7 +302,7 @@ static void write_published(const char *folder, const char *other)
         pl_file_replace(test_path(folder, "sweep.json"), text, strlen(text)));
 }
 
-static void distance_to_published_values_is_told(void **folder)
+static void distance_to_published_values_is_reported(void **folder)
 {
     static const char *const result[] = {
         "\"test_accuracy\": 0.903, \"stopped_by\": \"epochs\"",
@@ -349,7 +350,7 @@ static void assert_operators(const char *folder, const char *expected)
     pl_records_close(&r);
 }
 
-static void operators_that_take_longest_are_told(void **folder)
+static void operators_that_take_longest_are_reported(void **folder)
 {
     write_traced(*folder, "a");
     assert_operators(*folder, "Of the workers' time in operators find takes 90 "
@@ -361,17 +362,17 @@ static void operators_that_take_longest_are_told(void **folder)
     assert_operators(*folder, "");
 }
 
-UNIT_TESTS(TEST_IN_FOLDER(operators_that_take_longest_are_told),
+UNIT_TESTS(TEST_IN_FOLDER(operators_that_take_longest_are_reported),
            TEST_IN_FOLDER(averaged_gradients_explain_lost_accuracy),
            TEST_IN_FOLDER(averaging_names_its_mode),
-           TEST_IN_FOLDER(what_averages_nothing_is_not_explained),
-           TEST_IN_FOLDER(sums_are_set_beside_means),
+           TEST_IN_FOLDER(lost_accuracy_without_averaging_is_not_explained),
+           TEST_IN_FOLDER(sums_are_compared_with_means),
            TEST_IN_FOLDER(any_flag_of_words_is_compared),
-           TEST_IN_FOLDER(the_way_to_a_target_is_told),
-           TEST_IN_FOLDER(the_way_to_a_target_by_batch_is_told),
-           TEST_IN_FOLDER(a_way_within_the_spread_is_called_so),
-           TEST_IN_FOLDER(uneven_shares_are_told),
-           TEST_IN_FOLDER(a_worker_without_steps_is_told),
-           TEST_IN_FOLDER(how_long_workers_wait_is_told),
-           TEST_IN_FOLDER(even_shares_are_not_told),
-           TEST_IN_FOLDER(distance_to_published_values_is_told))
+           TEST_IN_FOLDER(the_time_to_a_target_is_reported),
+           TEST_IN_FOLDER(the_time_to_a_target_by_batch_is_reported),
+           TEST_IN_FOLDER(a_time_within_the_spread_is_marked),
+           TEST_IN_FOLDER(uneven_shares_are_reported),
+           TEST_IN_FOLDER(a_worker_without_steps_is_reported),
+           TEST_IN_FOLDER(how_long_workers_wait_is_reported),
+           TEST_IN_FOLDER(even_shares_are_not_reported),
+           TEST_IN_FOLDER(distance_to_published_values_is_reported))

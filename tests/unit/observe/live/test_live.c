@@ -55,7 +55,7 @@ static void runs_are_listed_and_shown(void **state)
     pl_buffer_close(&body);
 }
 
-static void runs_are_laid_over_each_other(void **state)
+static void runs_are_overlaid(void **state)
 {
     pl_buffer body = { 0 };
     write_run(*state, "a", 10, 1, 1.5, 0.5);
@@ -73,7 +73,7 @@ static void runs_are_laid_over_each_other(void **state)
     pl_buffer_close(&body);
 }
 
-/* A run without a summary, last written so many seconds ago. */
+/* A run without a summary, last written this many seconds ago. */
 static void write_silent(const char *folder, const char *name,
                          const char *since, time_t seconds)
 {
@@ -133,7 +133,7 @@ static void write_going(const char *folder, const char *name, const char *host)
     write_run_file(folder, name, "run.json", text);
 }
 
-static void a_run_that_goes_on_is_stopped(void **state)
+static void a_running_job_is_stopped(void **state)
 {
     pl_buffer body = { 0 };
     char own[256] = "";
@@ -172,7 +172,7 @@ static void write_task(const char *folder, const char *name, const char *file)
     pl_mem_free(events);
 }
 
-/* The timeline tells which task was lost and which came back. */
+/* The timeline shows which task was lost and which rejoined. */
 static void a_lost_task_is_red(void **state)
 {
     write_going(*state, "a", "h");
@@ -225,7 +225,7 @@ static void a_model_of_numbers_has_its_error(void **state)
     assert_page(*state, "/run/a", "<b>2.25</b> <span>test RMSE</span>");
 }
 
-static void a_run_that_goes_on_tells_what_its_workers_wait_for(void **state)
+static void a_running_job_shows_what_its_workers_wait_for(void **state)
 {
     double now = (double)time(NULL);
     write_going(*state, "a", "h");
@@ -279,7 +279,7 @@ static void the_time_left_counts_from_the_last_start(void **state)
 }
 
 /* The list reads only the end of such a file. */
-static void the_page_of_a_run_knows_all_of_a_large_event_file(void **state)
+static void the_page_of_a_run_reads_all_of_a_large_event_file(void **state)
 {
     double now = (double)time(NULL);
     pl_buffer events = { 0 };
@@ -295,7 +295,7 @@ static void the_page_of_a_run_knows_all_of_a_large_event_file(void **state)
 }
 
 /* Causes and cures are on the run's own page. */
-static void what_limits_is_short_in_the_list(void **state)
+static void the_bottleneck_is_abbreviated_in_the_list(void **state)
 {
     static const struct {
         const char *text, *shown;
@@ -382,15 +382,15 @@ static void pages_survive_failed_allocations(void **state)
 }
 
 UNIT_TESTS(TEST_IN_FOLDER(runs_are_listed_and_shown),
-           TEST_IN_FOLDER(runs_are_laid_over_each_other),
+           TEST_IN_FOLDER(runs_are_overlaid),
            TEST_IN_FOLDER(a_crashed_run_does_not_stay_on_top),
-           TEST_IN_FOLDER(a_run_that_goes_on_is_stopped),
+           TEST_IN_FOLDER(a_running_job_is_stopped),
            TEST_IN_FOLDER(a_lost_task_is_red),
            TEST_IN_FOLDER(a_model_of_numbers_has_its_error),
-           TEST_IN_FOLDER(a_run_that_goes_on_tells_what_its_workers_wait_for),
+           TEST_IN_FOLDER(a_running_job_shows_what_its_workers_wait_for),
            TEST_IN_FOLDER(the_time_left_counts_from_the_last_start),
-           TEST_IN_FOLDER(the_page_of_a_run_knows_all_of_a_large_event_file),
-           TEST_IN_FOLDER(what_limits_is_short_in_the_list),
+           TEST_IN_FOLDER(the_page_of_a_run_reads_all_of_a_large_event_file),
+           TEST_IN_FOLDER(the_bottleneck_is_abbreviated_in_the_list),
            TEST_IN_FOLDER(sweeps_have_their_progress),
            TEST_IN_FOLDER(logs_are_read),
            TEST_IN_FOLDER(pages_survive_failed_allocations))

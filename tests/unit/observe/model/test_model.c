@@ -146,8 +146,8 @@ static void a_series_keeps_its_peaks(void **state)
     close_model(&records, &model);
 }
 
-/* A run that goes on has no summary: its flags tell what a step stands for. */
-static void a_step_of_a_run_that_goes_on_is_a_part_of_an_epoch(void **state)
+/* A running job has no summary: its flags define what a step stands for. */
+static void a_step_of_a_running_job_is_a_part_of_an_epoch(void **state)
 {
     static const struct {
         const char *args;
@@ -213,7 +213,7 @@ static void events_count_from_the_start(void **state)
     close_model(&records, &model);
 }
 
-static void what_cannot_be_read_is_listed(void **state)
+static void unreadable_files_are_listed(void **state)
 {
     pl_records records;
     pl_runs_model model;
@@ -305,8 +305,8 @@ UNIT_TESTS(TEST_IN_FOLDER(runs_have_flags_and_results),
            TEST_IN_FOLDER(the_hosts_of_a_job_are_added_up),
            TEST_IN_FOLDER(a_series_keeps_its_peaks),
            TEST_IN_FOLDER(events_count_from_the_start),
-           TEST_IN_FOLDER(a_step_of_a_run_that_goes_on_is_a_part_of_an_epoch),
-           TEST_IN_FOLDER(what_cannot_be_read_is_listed),
+           TEST_IN_FOLDER(a_step_of_a_running_job_is_a_part_of_an_epoch),
+           TEST_IN_FOLDER(unreadable_files_are_listed),
            cmocka_unit_test(a_metric_has_a_unit_or_its_own_name),
            TEST_IN_FOLDER(a_share_is_the_mean_over_the_workers),
            TEST_IN_FOLDER(a_role_has_results_of_its_own),

@@ -86,7 +86,7 @@ static void events_hold_all_that_was_recorded(void **state)
 }
 
 /* SessionLog { status: START } */
-static void events_say_where_a_run_goes_on(void **state)
+static void events_record_where_a_run_resumes(void **state)
 {
     rig r;
     int restart, with;
@@ -120,8 +120,8 @@ static void count_warnings(void *context, pl_log_level level, const char *text)
         ++*(int *)context;
 }
 
-/* A full disk is said once, and what came after is counted. */
-static void events_without_room_are_said_once_and_counted(void **state)
+/* A full disk is reported once, and later events are counted. */
+static void events_without_space_are_reported_once_and_counted(void **state)
 {
     rig r;
     int warnings = 0;
@@ -177,8 +177,8 @@ static void events_start_survives_each_failed_allocation(void **state)
 }
 
 UNIT_TESTS(TEST_IN_FOLDER(events_hold_all_that_was_recorded),
-           TEST_IN_FOLDER(events_say_where_a_run_goes_on),
+           TEST_IN_FOLDER(events_record_where_a_run_resumes),
            TEST_IN_FOLDER(events_of_one_second_get_files_of_their_own),
-           TEST_IN_FOLDER(events_without_room_are_said_once_and_counted),
+           TEST_IN_FOLDER(events_without_space_are_reported_once_and_counted),
            TEST_IN_FOLDER(events_in_a_file_are_refused),
            TEST_IN_FOLDER(events_start_survives_each_failed_allocation))

@@ -25,7 +25,7 @@ static pl_status make(pl_page **out, const char *folder)
     return status;
 }
 
-static void a_page_has_tables_and_figures_and_asks_nobody(void **state)
+static void a_page_is_self_contained_with_tables_and_figures(void **state)
 {
     pl_page *page;
     pl_buffer html = { 0 };
@@ -113,7 +113,7 @@ static void names_cannot_break_out(void **state)
     pl_page_free(page);
 }
 
-static void what_was_left_out_is_said(void **state)
+static void omissions_are_reported(void **state)
 {
     pl_page *page;
     pl_buffer html = { 0 };
@@ -219,7 +219,7 @@ static void memory_of_a_host_is_that_of_all_its_tasks(void **state)
     pl_page_free(page);
 }
 
-static void memory_of_tasks_that_no_sample_saw_has_no_mean(void **state)
+static void memory_of_unsampled_tasks_has_no_mean(void **state)
 {
     pl_page *page;
     pl_buffer html = { 0 };
@@ -339,16 +339,16 @@ static void a_report_survives_failed_allocations(void **state)
     assert_survives_failed_allocations(make(&page, *state), pl_page_free(page));
 }
 
-UNIT_TESTS(TEST_IN_FOLDER(a_page_has_tables_and_figures_and_asks_nobody),
+UNIT_TESTS(TEST_IN_FOLDER(a_page_is_self_contained_with_tables_and_figures),
            TEST_IN_FOLDER(a_spread_that_overflows_is_left_out),
            TEST_IN_FOLDER(lengths_are_drawn_where_the_loss_decided_them),
            TEST_IN_FOLDER(names_cannot_break_out),
-           TEST_IN_FOLDER(what_was_left_out_is_said),
+           TEST_IN_FOLDER(omissions_are_reported),
            TEST_IN_FOLDER(tables_become_files),
            TEST_IN_FOLDER(resources_become_a_table_and_figures),
            TEST_IN_FOLDER(a_job_over_two_hosts_is_drawn_as_a_whole),
            TEST_IN_FOLDER(memory_of_a_host_is_that_of_all_its_tasks),
-           TEST_IN_FOLDER(memory_of_tasks_that_no_sample_saw_has_no_mean),
+           TEST_IN_FOLDER(memory_of_unsampled_tasks_has_no_mean),
            TEST_IN_FOLDER(usage_of_servers_is_drawn_by_flag),
            TEST_IN_FOLDER(one_worker_is_the_first_point_of_every_mode),
            TEST_IN_FOLDER(usage_of_runs_that_differ_in_words_is_drawn),

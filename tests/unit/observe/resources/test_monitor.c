@@ -50,7 +50,7 @@ static int count_headers(const char *path)
     return count;
 }
 
-static void monitor_goes_on_with_the_file_of_the_host(void **state)
+static void monitor_appends_to_the_file_of_the_host(void **state)
 {
     pl_metrics *metrics = make_metrics();
     run_once(metrics, *state);
@@ -82,6 +82,6 @@ static void monitor_start_survives_each_failed_allocation(void **state)
     pl_metrics_free(metrics);
 }
 
-UNIT_TESTS(TEST_IN_FOLDER(monitor_goes_on_with_the_file_of_the_host),
+UNIT_TESTS(TEST_IN_FOLDER(monitor_appends_to_the_file_of_the_host),
            TEST_IN_FOLDER(monitor_leaves_a_file_of_other_columns_alone),
            TEST_IN_FOLDER(monitor_start_survives_each_failed_allocation))

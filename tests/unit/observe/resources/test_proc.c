@@ -43,8 +43,8 @@ static void host_without_proc_is_all_zero(void **state)
     pl_host_stats_close(&host);
 }
 
-/* Lines that are cut off or hold something else are passed over. */
-static void host_passes_over_what_it_cannot_read(void **state)
+/* Lines that are cut off or malformed are skipped. */
+static void host_skips_malformed_lines(void **state)
 {
     pl_host_stats host;
     proc_put(*state, "stat", "cpu 1 2\ncpux 1 2 3 4\ncpu0 1 2 3 4 5 6\ncpu");
@@ -77,7 +77,7 @@ static void process_is_read_from_proc(void **state)
     assert_false(pl_process_read(&process, *state, 78));
 }
 
-static void process_of_our_own_is_there(void **state)
+static void own_process_is_found(void **state)
 {
     (void)state;
     pl_process process;
@@ -103,7 +103,7 @@ static void process_tree_has_children_and_theirs(void **state)
 
 UNIT_TESTS(TEST_IN_FOLDER(host_is_read_from_proc),
            TEST_IN_FOLDER(host_without_proc_is_all_zero),
-           TEST_IN_FOLDER(host_passes_over_what_it_cannot_read),
+           TEST_IN_FOLDER(host_skips_malformed_lines),
            TEST_IN_FOLDER(process_is_read_from_proc),
-           cmocka_unit_test(process_of_our_own_is_there),
+           cmocka_unit_test(own_process_is_found),
            TEST_IN_FOLDER(process_tree_has_children_and_theirs))

@@ -36,7 +36,8 @@ static void tasks_see_each_other(void **state)
     assert_int_equal(getpid(), view.pids[0]);
     assert_int_equal(3, view.sent_bytes);
     assert_int_equal(30, view.received_bytes);
-    /* One that is silent for too long is gone; what it sent was sent. */
+    /* A task that is silent for too long is gone; its sent bytes still count.
+     */
     assert_ok(pl_tasks_look(a, 105.5, &view));
     assert_int_equal(1, view.count);
     assert_int_equal(3, view.sent_bytes);
@@ -44,7 +45,7 @@ static void tasks_see_each_other(void **state)
     pl_tasks_free(b);
 }
 
-static void tasks_tell_their_role_and_progress(void **state)
+static void tasks_publish_their_role_and_progress(void **state)
 {
     pl_tasks *a = make(*state, 0), *b;
     pl_tasks_view view;
@@ -66,14 +67,14 @@ static void tasks_tell_their_role_and_progress(void **state)
     assert_ok(pl_tasks_tell(b, 2, 2, 20));
     assert_ok(pl_tasks_look(a, 2, &view));
     assert_true(view.progress != before);
-    pl_tasks_free(b); /* who leaves has done what it did */
+    pl_tasks_free(b); /* a task that leaves keeps its counts */
     before = view.progress;
     assert_ok(pl_tasks_look(a, 2, &view));
     assert_true(view.progress == before);
     pl_tasks_free(a);
 }
 
-static void tasks_have_one_that_speaks(void **state)
+static void tasks_have_one_speaker(void **state)
 {
     pl_tasks *a = make(*state, 0), *b = make(*state, 1);
     assert_ok(pl_tasks_tell(a, 1, 0, 0));
@@ -88,7 +89,7 @@ static void tasks_have_one_that_speaks(void **state)
     assert_false(pl_file_exists(test_path(*state, "tasks")));
 }
 
-static void tasks_started_again_count_on(void **state)
+static void tasks_keep_their_counts_over_a_restart(void **state)
 {
     pl_tasks *other = make(*state, 0), *first = make(*state, 1);
     pl_tasks_view view;
@@ -105,7 +106,7 @@ static void tasks_started_again_count_on(void **state)
     pl_tasks_free(other);
 }
 
-static void tasks_pass_over_what_is_no_task(void **state)
+static void tasks_skip_invalid_records(void **state)
 {
     char junk[1000];
     pl_tasks_view view;
@@ -130,8 +131,8 @@ static void tasks_file_in_no_folder_is_refused(void **state)
 
 UNIT_TESTS(TEST_IN_FOLDER(tasks_new_survives_each_failed_allocation),
            TEST_IN_FOLDER(tasks_see_each_other),
-           TEST_IN_FOLDER(tasks_tell_their_role_and_progress),
-           TEST_IN_FOLDER(tasks_have_one_that_speaks),
-           TEST_IN_FOLDER(tasks_started_again_count_on),
-           TEST_IN_FOLDER(tasks_pass_over_what_is_no_task),
+           TEST_IN_FOLDER(tasks_publish_their_role_and_progress),
+           TEST_IN_FOLDER(tasks_have_one_speaker),
+           TEST_IN_FOLDER(tasks_keep_their_counts_over_a_restart),
+           TEST_IN_FOLDER(tasks_skip_invalid_records),
            TEST_IN_FOLDER(tasks_file_in_no_folder_is_refused))

@@ -44,7 +44,7 @@ static void usage_gives_rates_between_samples(void **state)
     pl_usage_free(usage);
 }
 
-/* A process that was there before, but not in the list, spikes in nothing. */
+/* A process that ran before, but was not listed, causes no spike. */
 static void usage_counts_a_new_process_from_its_start(void **state)
 {
     pl_usage *usage;
@@ -53,7 +53,7 @@ static void usage_counts_a_new_process_from_its_start(void **state)
     proc_host(*state, 1);
     assert_ok(pl_usage_new(&usage, &(pl_usage_opts) { .root = *state }));
     (void)pl_usage_sample(usage, 1000, &nobody);
-    proc_process(*state, 77, 1, 2); /* does not tell when it began */
+    proc_process(*state, 77, 1, 2); /* its start time is unknown */
     proc_process(*state, 78, 1, 2);
     proc_put(*state, "78/stat",
              "78 (a) S 1 1 1 0 -1 0 1 0 0 0 200 100 0 0 20 0 1 0 1 0\n");
@@ -63,7 +63,7 @@ static void usage_counts_a_new_process_from_its_start(void **state)
     pl_usage_free(usage);
 }
 
-static void usage_tells_roles_apart(void **state)
+static void usage_distinguishes_roles(void **state)
 {
     pl_usage *usage;
     pid_t pids[] = { 77, 78 };
@@ -117,7 +117,7 @@ static void usage_lines_have_the_columns_of_the_header(void **state)
 }
 
 /* An interface that is gone, one set back, one that is new. */
-static void usage_leaves_empty_what_it_cannot_know(void **state)
+static void usage_leaves_unknown_values_empty(void **state)
 {
     pl_usage *usage;
     proc_host(*state, 5);
@@ -154,7 +154,7 @@ static void usage_keeps_the_most_memory_of_the_job(void **state)
 UNIT_TESTS(TEST_IN_FOLDER(usage_new_survives_each_failed_allocation),
            TEST_IN_FOLDER(usage_gives_rates_between_samples),
            TEST_IN_FOLDER(usage_counts_a_new_process_from_its_start),
-           TEST_IN_FOLDER(usage_tells_roles_apart),
+           TEST_IN_FOLDER(usage_distinguishes_roles),
            TEST_IN_FOLDER(usage_lines_have_the_columns_of_the_header),
-           TEST_IN_FOLDER(usage_leaves_empty_what_it_cannot_know),
+           TEST_IN_FOLDER(usage_leaves_unknown_values_empty),
            TEST_IN_FOLDER(usage_keeps_the_most_memory_of_the_job))

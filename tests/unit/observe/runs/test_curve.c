@@ -34,7 +34,7 @@ static void points_go_to_the_curve_of_their_name(void **state)
     pl_curves_close(&c);
 }
 
-static void what_a_restart_made_void_is_cut(void **state)
+static void points_discarded_by_a_restart_are_cut(void **state)
 {
     (void)state;
     pl_curves c;
@@ -109,7 +109,7 @@ static void adding_survives_failed_allocations(void **state)
 }
 
 UNIT_TESTS(cmocka_unit_test(points_go_to_the_curve_of_their_name),
-           cmocka_unit_test(what_a_restart_made_void_is_cut),
+           cmocka_unit_test(points_discarded_by_a_restart_are_cut),
            cmocka_unit_test(a_thinned_curve_keeps_ends_and_peaks),
            cmocka_unit_test(mean_and_peak_are_measured),
            cmocka_unit_test(a_name_that_holds_a_nul_is_refused),

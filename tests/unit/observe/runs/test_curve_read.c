@@ -71,7 +71,7 @@ static void a_piece_of_an_event_file_is_read(void **state)
     pl_buffer_close(&file);
 }
 
-static void a_cut_event_file_is_that_of_a_run_that_goes_on(void **state)
+static void a_cut_event_file_belongs_to_a_running_job(void **state)
 {
     (void)state;
     pl_buffer file;
@@ -127,7 +127,7 @@ static void tables_of_resources_are_read(void **state)
     pl_curves_close(&c);
 }
 
-static void what_is_no_table_is_said(void **state)
+static void files_that_are_not_tables_are_reported(void **state)
 {
     (void)state;
     pl_curves c;
@@ -147,8 +147,8 @@ static void reading_survives_failed_allocations(void **state)
 
 UNIT_TESTS(cmocka_unit_test(our_own_event_files_are_read),
            cmocka_unit_test(a_piece_of_an_event_file_is_read),
-           cmocka_unit_test(a_cut_event_file_is_that_of_a_run_that_goes_on),
+           cmocka_unit_test(a_cut_event_file_belongs_to_a_running_job),
            cmocka_unit_test(a_damaged_event_file_is_named),
            cmocka_unit_test(tables_of_resources_are_read),
-           cmocka_unit_test(what_is_no_table_is_said),
+           cmocka_unit_test(files_that_are_not_tables_are_reported),
            cmocka_unit_test(reading_survives_failed_allocations))

@@ -54,7 +54,7 @@ static void assert_text(const char *folder, const char *part, bool there)
     pl_mem_free(text);
 }
 
-static void published_values_stand_beside_the_measured(void **folder)
+static void published_values_appear_beside_measured_ones(void **folder)
 {
     write_sweep(*folder, "{\"experiment\": \"A1\", \"question\": \"Why?\", "
                          "\"machine_bound\": [\"seconds\"]}");
@@ -98,7 +98,7 @@ static void other_data_are_not_compared(void **folder)
     assert_text(*folder, "no differences are shown", true);
 }
 
-static void a_damaged_sweep_costs_only_what_it_says(void **folder)
+static void a_damaged_sweep_leaves_its_runs_readable(void **folder)
 {
     write_sweep(*folder, "{\"experiment\": 5}");
     assert_csv(*folder, "run,flag.batch,steps,seconds,test_accuracy,"
@@ -131,8 +131,8 @@ static void a_folder_of_sweeps_is_read_in_order(void **folder)
                                        pl_records_close(&r));
 }
 
-UNIT_TESTS(TEST_IN_FOLDER(published_values_stand_beside_the_measured),
+UNIT_TESTS(TEST_IN_FOLDER(published_values_appear_beside_measured_ones),
            TEST_IN_FOLDER(time_per_step_is_shown_where_it_was_published),
            TEST_IN_FOLDER(other_data_are_not_compared),
-           TEST_IN_FOLDER(a_damaged_sweep_costs_only_what_it_says),
+           TEST_IN_FOLDER(a_damaged_sweep_leaves_its_runs_readable),
            TEST_IN_FOLDER(a_folder_of_sweeps_is_read_in_order))

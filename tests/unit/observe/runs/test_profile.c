@@ -115,9 +115,9 @@ static void profile_names_the_longest_operators(void **state)
     pl_json_free(trace);
 }
 
-/* Two parts of a step tell what each of them moved, which is more than memory
- * could bring. */
-static void profile_adds_up_the_bytes_that_spans_tell(void **state)
+/* Two parts of a step record the bytes that each of them moved, more than
+ * memory could deliver. */
+static void profile_adds_up_the_bytes_of_spans(void **state)
 {
     (void)state;
     static const char text[] =
@@ -173,7 +173,7 @@ static void profile_merges_traces_on_one_clock(void **state)
     pl_json_free(traces[1]);
 }
 
-/* Where nobody compared clocks, the calendar must do. */
+/* Where clocks were not compared, wall-clock times are used. */
 static void profile_merges_by_the_calendar_without_a_clock(void **state)
 {
     (void)state;
@@ -187,7 +187,7 @@ static void profile_merges_by_the_calendar_without_a_clock(void **state)
     pl_json_free(traces[1]);
 }
 
-static void profile_refuses_what_is_no_trace(void **state)
+static void profile_refuses_files_that_are_not_traces(void **state)
 {
     (void)state;
     static const char *const wrong[] = {
@@ -220,8 +220,8 @@ static void profile_new_survives_each_failed_allocation(void **state)
 UNIT_TESTS(cmocka_unit_test(profile_of_hostile_counts_does_not_overflow),
            cmocka_unit_test(profile_adds_up_calls_time_and_speed),
            cmocka_unit_test(profile_names_the_longest_operators),
-           cmocka_unit_test(profile_adds_up_the_bytes_that_spans_tell),
+           cmocka_unit_test(profile_adds_up_the_bytes_of_spans),
            cmocka_unit_test(profile_merges_traces_on_one_clock),
            cmocka_unit_test(profile_merges_by_the_calendar_without_a_clock),
-           cmocka_unit_test(profile_refuses_what_is_no_trace),
+           cmocka_unit_test(profile_refuses_files_that_are_not_traces),
            cmocka_unit_test(profile_new_survives_each_failed_allocation))

@@ -31,7 +31,7 @@ static void runs_of_a_folder_come_by_number(void **state)
     pl_records_close(&r);
 }
 
-static void runs_with_one_name_are_told_apart(void **state)
+static void runs_with_one_name_are_distinguished(void **state)
 {
     pl_records r;
     write_run(test_path(*state, "a"), "run", 1, 1, 1, 1);
@@ -69,7 +69,7 @@ static void runs_of_one_folder_are_named_alike(void **state)
     pl_records_close(&r);
 }
 
-static void what_cannot_be_read_is_left_out_and_said(void **state)
+static void unreadable_runs_are_skipped_and_reported(void **state)
 {
     pl_records r;
     const char *path, *why;
@@ -136,7 +136,7 @@ static void write_strategy(const char *folder, const char *name,
     write_run_file(folder, name, "run.json", text);
 }
 
-static void flags_follow_and_apply_as_their_rows_say(void **state)
+static void flags_follow_and_apply_as_their_rows_specify(void **state)
 {
     pl_records r;
     write_strategy(*state, "a", "single", 0);
@@ -166,10 +166,10 @@ static void reading_survives_failed_allocations(void **state)
 }
 
 UNIT_TESTS(TEST_IN_FOLDER(runs_of_a_folder_come_by_number),
-           TEST_IN_FOLDER(runs_with_one_name_are_told_apart),
+           TEST_IN_FOLDER(runs_with_one_name_are_distinguished),
            TEST_IN_FOLDER(runs_of_one_folder_are_named_alike),
-           TEST_IN_FOLDER(what_cannot_be_read_is_left_out_and_said),
+           TEST_IN_FOLDER(unreadable_runs_are_skipped_and_reported),
            TEST_IN_FOLDER(a_folder_without_runs_is_not_found),
            TEST_IN_FOLDER(repetitions_differ_in_the_seed_alone),
-           TEST_IN_FOLDER(flags_follow_and_apply_as_their_rows_say),
+           TEST_IN_FOLDER(flags_follow_and_apply_as_their_rows_specify),
            TEST_IN_FOLDER(reading_survives_failed_allocations))

@@ -111,7 +111,7 @@ static void steps_of_a_round_share_its_exchange(void **state)
     const pl_step_work none = { .layers = &small, .layer_count = 1 };
     const pl_step_net far = { .latency_s = 1e-4 };
     assert_near((2 + 3 * 6) * 1e-4 / 8, step_s(&none, &far, job));
-    /* One process has nobody to exchange with. */
+    /* One process has no peer to exchange with. */
     job.workers = 1;
     assert_near(COMPUTE + 0.003, step_s(&work, &one_gbit, job));
 }
@@ -132,8 +132,8 @@ static void steps_of_servers_take_the_bytes_of_the_busier_link(void **state)
         pl_step_time time = predict(&no_compute, &one_gbit, job);
         assert_near(2 * busier / RATE, time.step_s);
         assert_near(busier, time.link_bytes);
-        /* Without lock step both ways are used at once, and a lone worker's
-         * cycle is the longer one. */
+        /* Without lock step both directions are used at once, and a lone
+         * worker's cycle is the longer one. */
         job.strategy = PL_STEP_ASYNC;
         time = predict(&no_compute, &one_gbit, job);
         double alone = 2 * BYTES / RATE;
@@ -174,8 +174,8 @@ static void steps_of_a_ring_hide_sums_behind_the_backward_pass(void **state)
     assert_near(COMPUTE + 4 * 0.08, step_s(&whole, &net, job));
 }
 
-/* One worker, one server, and layers of four pieces: the first layer's 8 ms
- * there and 8 ms back are not hidden; reading the batch is. */
+/* One worker, one server, and layers of four pieces: the first layer's 8 ms in
+ * each direction are not hidden; reading the batch is. */
 static void steps_of_servers_overlap_both_passes(void **state)
 {
     (void)state;

@@ -64,7 +64,7 @@ static void checkpoint_newest_is_found(void **state)
     assert_int_equal(0, seen.count);
 }
 
-static void checkpoint_other_names_are_not_looked_at(void **state)
+static void checkpoint_other_names_are_ignored(void **state)
 {
     const char *names[] = {
         "step-1", "step-00000000030", "step-0000000003x", ".step-0000000003",
@@ -78,7 +78,7 @@ static void checkpoint_other_names_are_not_looked_at(void **state)
 }
 
 /* Change a file of checkpoint 2 in every way `change` knows: each time it is
- * passed over with a warning, and checkpoint 1 is found. */
+ * skipped with a warning, and checkpoint 1 is found. */
 static void for_each_damage(const char *folder, const char *name,
                             size_t (*change)(char *bytes, size_t count,
                                              size_t nth))
@@ -118,27 +118,27 @@ static size_t flip(char *bytes, size_t count, size_t nth)
     return count;
 }
 
-static void checkpoint_with_a_cut_shard_is_passed_over(void **state)
+static void checkpoint_with_a_cut_shard_is_skipped(void **state)
 {
     for_each_damage(*state, STEP_2 "/" SHARD, cut);
 }
 
-static void checkpoint_with_a_cut_manifest_is_passed_over(void **state)
+static void checkpoint_with_a_cut_manifest_is_skipped(void **state)
 {
     for_each_damage(*state, STEP_2 "/manifest.json", cut);
 }
 
-static void checkpoint_with_a_changed_shard_is_passed_over(void **state)
+static void checkpoint_with_a_changed_shard_is_skipped(void **state)
 {
     for_each_damage(*state, STEP_2 "/" SHARD, flip);
 }
 
-static void checkpoint_with_a_changed_manifest_is_passed_over(void **state)
+static void checkpoint_with_a_changed_manifest_is_skipped(void **state)
 {
     for_each_damage(*state, STEP_2 "/manifest.json", flip);
 }
 
-static void checkpoint_not_finished_is_passed_over(void **state)
+static void checkpoint_not_finished_is_skipped(void **state)
 {
     assert_ok(sample_write(*state, 1));
     assert_ok(sample_write(*state, 2));
@@ -150,7 +150,7 @@ static void checkpoint_not_finished_is_passed_over(void **state)
     assert_non_null(strstr(seen.last, "it was not finished"));
 }
 
-static void checkpoint_under_a_wrong_name_is_passed_over(void **state)
+static void checkpoint_under_a_wrong_name_is_skipped(void **state)
 {
     assert_ok(sample_write(*state, 1));
     assert_ok(sample_write(*state, 2));
@@ -198,7 +198,7 @@ static void checkpoint_of_the_same_step_survives_each_failed_call(void **state)
 }
 
 /* A crash leaves temporary files too; a later begin or prune removes them. */
-static void checkpoint_rubbish_of_a_crash_does_no_harm(void **state)
+static void checkpoint_leftovers_of_a_crash_do_no_harm(void **state)
 {
     char *folder;
     assert_ok(sample_write(*state, 1));
@@ -269,7 +269,7 @@ static pl_status find_and_load(const char *folder)
     return status;
 }
 
-/* For lack of memory none is passed over, and no older one chosen. */
+/* For lack of memory no checkpoint is skipped, and no older one chosen. */
 static void checkpoint_survives_failed_allocations(void **state)
 {
     sample s;
@@ -331,7 +331,7 @@ static void checkpoint_of_several_writers_is_one(void **state)
     assert_ok(pl_checkpoint_commit(folder, &s.manifest));
     assert_int_equal(7, sample_found(*state));
 
-    /* The same tensor twice is nobody's checkpoint. */
+    /* A checkpoint with the same tensor twice is refused. */
     assert_ok(pl_checkpoint_write_shard(
         folder, &(pl_checkpoint_part) { 0, 2, s.tensors, 2, NULL, NULL },
         &shards[0]));
@@ -354,7 +354,7 @@ static void checkpoint_of_a_newer_program_is_left_alone(void **state)
         pl_file_replace(test_path(*state, "step-0000000042/manifest.json"),
                         newer.data, newer.bytes));
     pl_map_close(&newer);
-    /* To fall back to step 41 would throw away what the newer one did. */
+    /* To fall back to step 41 would discard the work of the newer program. */
     pl_checkpoint *found = NULL;
     assert_fails(PL_UNSUPPORTED, "version 3, this program knows up to 2",
                  pl_checkpoint_find(&found, *state));
@@ -434,16 +434,16 @@ UNIT_TESTS(
     CHECKPOINT_TEST(checkpoint_written_is_the_golden_one),
     CHECKPOINT_TEST(checkpoint_newest_is_found),
     CHECKPOINT_TEST(checkpoint_of_a_step_without_a_name_is_refused),
-    CHECKPOINT_TEST(checkpoint_other_names_are_not_looked_at),
-    CHECKPOINT_TEST(checkpoint_with_a_cut_shard_is_passed_over),
-    CHECKPOINT_TEST(checkpoint_with_a_cut_manifest_is_passed_over),
-    CHECKPOINT_TEST(checkpoint_with_a_changed_shard_is_passed_over),
-    CHECKPOINT_TEST(checkpoint_with_a_changed_manifest_is_passed_over),
-    CHECKPOINT_TEST(checkpoint_not_finished_is_passed_over),
-    CHECKPOINT_TEST(checkpoint_under_a_wrong_name_is_passed_over),
+    CHECKPOINT_TEST(checkpoint_other_names_are_ignored),
+    CHECKPOINT_TEST(checkpoint_with_a_cut_shard_is_skipped),
+    CHECKPOINT_TEST(checkpoint_with_a_cut_manifest_is_skipped),
+    CHECKPOINT_TEST(checkpoint_with_a_changed_shard_is_skipped),
+    CHECKPOINT_TEST(checkpoint_with_a_changed_manifest_is_skipped),
+    CHECKPOINT_TEST(checkpoint_not_finished_is_skipped),
+    CHECKPOINT_TEST(checkpoint_under_a_wrong_name_is_skipped),
     CHECKPOINT_TEST(checkpoint_before_survives_each_failed_call),
     CHECKPOINT_TEST(checkpoint_of_the_same_step_survives_each_failed_call),
-    CHECKPOINT_TEST(checkpoint_rubbish_of_a_crash_does_no_harm),
+    CHECKPOINT_TEST(checkpoint_leftovers_of_a_crash_do_no_harm),
     CHECKPOINT_TEST(checkpoint_moved_away_counts_until_replaced),
     CHECKPOINT_TEST(checkpoint_finding_survives_each_failed_call),
     CHECKPOINT_TEST(checkpoint_survives_failed_allocations),

@@ -202,7 +202,7 @@ static void safetensors_malformed_are_named(void **state)
     }
 }
 
-static void safetensors_header_length_is_not_believed(void **state)
+static void safetensors_header_length_is_not_trusted(void **state)
 {
     (void)state;
     const uint64_t lengths[] = { 3, PL_SAFETENSORS_HEADER_MAX,
@@ -272,7 +272,7 @@ UNIT_TESTS(TEST_IN_FOLDER(safetensors_written_are_the_golden_bytes),
            cmocka_unit_test(safetensors_cut_anywhere_are_refused),
            cmocka_unit_test(safetensors_with_any_changed_bit_do_no_harm),
            cmocka_unit_test(safetensors_malformed_are_named),
-           cmocka_unit_test(safetensors_header_length_is_not_believed),
+           cmocka_unit_test(safetensors_header_length_is_not_trusted),
            TEST_IN_FOLDER(safetensors_names_are_written_once),
            TEST_IN_FOLDER(safetensors_survive_failed_allocations),
            TEST_IN_FOLDER(safetensors_survive_each_failed_call))

@@ -2,7 +2,7 @@
  *
  * Invariants and the tests that check them:
  *   rounds O1  local_steps_are_tested_between_rounds
- *   rounds O2  local_steps_go_on_after_a_loss_with_the_same_bits */
+ *   rounds O2  local_steps_continue_after_a_loss_with_the_same_bits */
 #include "sync/allreduce/allreduce.h"
 
 #include "support/folder.h"
@@ -429,7 +429,7 @@ static void allreduce_ends_with_the_least_data(void **state)
     job_close(&j);
 }
 
-static void allreduce_goes_on_after_a_loss_with_the_same_bits(void **state)
+static void allreduce_continues_after_a_loss_with_the_same_bits(void **state)
 {
     (void)state;
     job calm = { .workers = 3, .optim = { .name = "adam" } };
@@ -503,7 +503,7 @@ static void allreduce_names_the_setting_that_differs(void **state)
 
 /* A chief that is new finds parameters, step and bucket size in the
  * checkpoint. */
-static void allreduce_goes_on_from_a_checkpoint(void **state)
+static void allreduce_resumes_from_a_checkpoint(void **state)
 {
     const char *folder = *state;
     job calm = { .workers = 2, .optim = { .name = "momentum" } };
@@ -598,7 +598,7 @@ static job outer_job(const char *folder)
     };
 }
 
-static void local_steps_go_on_after_a_loss_with_the_same_bits(void **state)
+static void local_steps_continue_after_a_loss_with_the_same_bits(void **state)
 {
     (void)state;
     job calm = outer_job(NULL);
@@ -619,7 +619,7 @@ static void local_steps_go_on_after_a_loss_with_the_same_bits(void **state)
 }
 
 /* An interrupt counts at the end of the round, where a checkpoint is exact. */
-static void local_steps_go_on_from_a_checkpoint(void **state)
+static void local_steps_resume_from_a_checkpoint(void **state)
 {
     const char *folder = *state;
     job calm = outer_job(NULL), first = outer_job(folder);
@@ -677,25 +677,26 @@ static void allreduce_sync_new_survives_each_failed_allocation(void **state)
     rig_close(&r);
 }
 
-UNIT_TESTS(cmocka_unit_test(allreduce_of_n_is_one_with_n_micro_batches),
-           cmocka_unit_test(allreduce_bits_do_not_depend_on_buckets),
-           cmocka_unit_test(allreduce_stop_loss_ends_all_at_one_step),
-           cmocka_unit_test(allreduce_interrupt_of_one_ends_all),
-           cmocka_unit_test(allreduce_interrupt_of_all_at_once_ends_all),
-           cmocka_unit_test(allreduce_ends_with_the_least_data),
-           cmocka_unit_test(allreduce_goes_on_after_a_loss_with_the_same_bits),
-           TEST_IN_FOLDER(allreduce_names_the_worker_whose_parameters_differ),
-           cmocka_unit_test(allreduce_compares_at_the_end),
-           cmocka_unit_test(local_steps_end_in_the_mean),
-           cmocka_unit_test(local_steps_exchange_once_a_round),
-           cmocka_unit_test(local_steps_go_on_after_a_loss_with_the_same_bits),
-           TEST_IN_FOLDER(local_steps_go_on_from_a_checkpoint),
-           cmocka_unit_test(local_steps_are_tested_between_rounds),
-           cmocka_unit_test(factors_have_the_bits_of_micro_batches),
-           cmocka_unit_test(products_are_formed_while_the_rest_is_under_way),
-           cmocka_unit_test(factors_survive_losses_and_interrupts),
-           cmocka_unit_test(factors_are_not_used_where_products_may_differ),
-           cmocka_unit_test(allreduce_compares_at_each_test),
-           cmocka_unit_test(allreduce_names_the_setting_that_differs),
-           TEST_IN_FOLDER(allreduce_goes_on_from_a_checkpoint),
-           cmocka_unit_test(allreduce_sync_new_survives_each_failed_allocation))
+UNIT_TESTS(
+    cmocka_unit_test(allreduce_of_n_is_one_with_n_micro_batches),
+    cmocka_unit_test(allreduce_bits_do_not_depend_on_buckets),
+    cmocka_unit_test(allreduce_stop_loss_ends_all_at_one_step),
+    cmocka_unit_test(allreduce_interrupt_of_one_ends_all),
+    cmocka_unit_test(allreduce_interrupt_of_all_at_once_ends_all),
+    cmocka_unit_test(allreduce_ends_with_the_least_data),
+    cmocka_unit_test(allreduce_continues_after_a_loss_with_the_same_bits),
+    TEST_IN_FOLDER(allreduce_names_the_worker_whose_parameters_differ),
+    cmocka_unit_test(allreduce_compares_at_the_end),
+    cmocka_unit_test(local_steps_end_in_the_mean),
+    cmocka_unit_test(local_steps_exchange_once_a_round),
+    cmocka_unit_test(local_steps_continue_after_a_loss_with_the_same_bits),
+    TEST_IN_FOLDER(local_steps_resume_from_a_checkpoint),
+    cmocka_unit_test(local_steps_are_tested_between_rounds),
+    cmocka_unit_test(factors_have_the_bits_of_micro_batches),
+    cmocka_unit_test(products_are_formed_while_the_rest_is_under_way),
+    cmocka_unit_test(factors_survive_losses_and_interrupts),
+    cmocka_unit_test(factors_are_not_used_where_products_may_differ),
+    cmocka_unit_test(allreduce_compares_at_each_test),
+    cmocka_unit_test(allreduce_names_the_setting_that_differs),
+    TEST_IN_FOLDER(allreduce_resumes_from_a_checkpoint),
+    cmocka_unit_test(allreduce_sync_new_survives_each_failed_allocation))

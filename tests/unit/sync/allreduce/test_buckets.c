@@ -51,7 +51,7 @@ static void buckets_are_never_more_than_allowed(void **state)
     assert_int_equal(1, b.count);
 }
 
-static void buckets_choose_by_what_a_sum_costs(void **state)
+static void buckets_are_sized_by_the_cost_of_a_sum(void **state)
 {
     (void)state;
     /* 100 us and 1 ns a byte: 900 us of bytes make the 100 a tenth. */
@@ -74,4 +74,4 @@ static void buckets_choose_by_what_a_sum_costs(void **state)
 UNIT_TESTS(cmocka_unit_test(buckets_cover_the_block_from_its_end),
            cmocka_unit_test(buckets_are_given_out_when_they_are_complete),
            cmocka_unit_test(buckets_are_never_more_than_allowed),
-           cmocka_unit_test(buckets_choose_by_what_a_sum_costs))
+           cmocka_unit_test(buckets_are_sized_by_the_cost_of_a_sum))

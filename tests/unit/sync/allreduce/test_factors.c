@@ -22,7 +22,7 @@ typedef enum addition {
     ADDS_IN_PARTS /* with others */
 } addition;
 
-/* Products in the plainest way, and who asked for which. */
+/* Products computed naively, and which were requested. */
 typedef struct fake {
     pl_factors factors;
     pl_factor_layer layer;
@@ -59,7 +59,7 @@ static void multiply(const void *source, int layer, const float *block,
 {
     fake *f = (fake *)(uintptr_t)source;
     assert_int_equal(0, layer);
-    if (f->factors.needs_room) { /* whatever was there is gone */
+    if (f->factors.needs_room) { /* the old content is gone */
         assert_true(out != room);
         memset(room, 0xff, COUNT * sizeof(float));
     }
@@ -227,7 +227,7 @@ static void a_product_is_added_at_once_where_bits_allow(void **state)
         }
 }
 
-/* As where a worker is lost and the job goes on without it. */
+/* As where a worker is lost and the job continues without it. */
 static void a_rank_may_change_with_the_generation(void **state)
 {
     (void)state;

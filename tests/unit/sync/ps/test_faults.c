@@ -1,8 +1,8 @@
 /* A job of one server and its chief, from joining over a checkpoint to a
  * server that rejoins and reads it: the n-th allocation and the n-th call
  * for I/O fail, for every n until all goes through.  Each time the job gets
- * through, or says why not; nothing is left behind, and nobody waits for
- * ever. */
+ * through, or reports why not; nothing is left behind, and no wait is endless.
+ */
 #include "sync/ps/core/core.h"
 #include "sync/ps/worker/client.h"
 
@@ -40,7 +40,7 @@ typedef struct job {
     int64_t now_ns;
     letter queue[QUEUE];
     int first, last;
-    /* What the disk has done and the core was not told yet. */
+    /* What the disk has done and the core does not know yet. */
     bool ended;
     pl_ps_stored stored;
     char why[256];
@@ -230,7 +230,7 @@ static void deliver(job *j)
     }
 }
 
-/* Until the request is done, or someone says why it will not be. */
+/* Until the request is done, or failed with a reason. */
 static pl_status finish(job *j)
 {
     for (int round = 0; round < ROUNDS; round++) {

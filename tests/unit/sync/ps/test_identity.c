@@ -1,5 +1,5 @@
-/* What a server believes about who speaks: keys, not words; and nothing of
- * another generation or of a process that was replaced. */
+/* How a server identifies a sender: by its key, not by its claim; frames of
+ * another generation or of a replaced process are ignored. */
 #include "support/unit.h"
 #include "sync/ps/core/core.h"
 
@@ -108,7 +108,7 @@ static const pl_principal worker0 = { PL_PRINCIPAL_WORKER, 0 };
 static const pl_principal worker1 = { PL_PRINCIPAL_WORKER, 1 };
 static const pl_principal evaluator = { PL_PRINCIPAL_EVALUATOR, 0 };
 
-static void identity_that_was_proved_may_join(void **state)
+static void proved_identity_may_join(void **state)
 {
     desk *d = *state;
     join_as(d, 0, worker0, "worker", 0);
@@ -119,7 +119,7 @@ static void identity_that_was_proved_may_join(void **state)
     assert_int_equal(PL_FRAME_WELCOME, d->frame.kind);
 }
 
-static void identity_without_keys_is_what_the_task_says(void **state)
+static void identity_without_keys_is_as_claimed(void **state)
 {
     desk *d = *state;
     join_as(d, 0, nobody, "worker", 1);
@@ -149,7 +149,7 @@ static void identity_of_another_is_refused(void **state)
 }
 
 /* A heartbeat that is not the member's own does not keep it alive. */
-static void identity_counts_for_hearts(void **state)
+static void identity_is_checked_for_heartbeats(void **state)
 {
     desk *d = *state;
     join_as(d, 0, worker0, "worker", 0);
@@ -162,8 +162,8 @@ static void identity_counts_for_hearts(void **state)
     assert_int_equal(PL_FRAME_HEARTBEAT_ACK, d->frame.kind);
 }
 
-/* Frames recorded and sent again after a restart, or by who was replaced. */
-static void identity_of_the_past_is_ignored(void **state)
+/* Frames recorded and sent again after a restart, or by a replaced process. */
+static void outdated_identity_is_ignored(void **state)
 {
     desk *d = *state;
     join_as(d, 0, worker0, "worker", 0);
@@ -176,7 +176,7 @@ static void identity_of_the_past_is_ignored(void **state)
     assert_true(newer > stop.incarnation);
 
     int before = d->answers;
-    hand_in(d, 1, worker0, stop, ""); /* the old one's words */
+    hand_in(d, 1, worker0, stop, ""); /* from the old one */
     assert_int_equal(before, d->answers);
     stop.incarnation = newer;
     stop.generation++;
@@ -192,8 +192,8 @@ static void identity_of_the_past_is_ignored(void **state)
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, desk_make, desk_drop)
-UNIT_TESTS(TEST(identity_that_was_proved_may_join),
-           TEST(identity_without_keys_is_what_the_task_says),
+UNIT_TESTS(TEST(proved_identity_may_join),
+           TEST(identity_without_keys_is_as_claimed),
            TEST(identity_of_another_is_refused),
-           TEST(identity_counts_for_hearts),
-           TEST(identity_of_the_past_is_ignored))
+           TEST(identity_is_checked_for_heartbeats),
+           TEST(outdated_identity_is_ignored))

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /* Memory of another process, for one gradient of `count` floats at the end of
- * it: what lies behind is not mapped. */
+ * it: what follows it is not mapped. */
 typedef struct theirs {
     pl_lease *lease;
     char *memory;

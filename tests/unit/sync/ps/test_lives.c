@@ -1,4 +1,5 @@
-/* Servers and tasks that begin anew: which job and which life is meant. */
+/* Servers and tasks that restart: which job and which life a frame belongs to.
+ */
 #include "support/ps.h"
 
 /* A worker's JOIN that knows a job, or "" for none. */
@@ -17,7 +18,7 @@ static void join_job(ps_rig *rig, pl_peer from, int32_t worker,
 #define JOB_A "000000000000000a"
 #define JOB_B "000000000000000b"
 
-static void ps_lives_chief_tells_which_job_it_is(void **state)
+static void ps_lives_chief_identifies_the_job(void **state)
 {
     (void)state;
     ps_rig *rig = ps_open((pl_ps_core_opts) { 0 }, "sgd");
@@ -31,9 +32,9 @@ static void ps_lives_chief_tells_which_job_it_is(void **state)
     ps_close(rig);
 }
 
-/* Server 0 and the chief were both started again: a worker that was there all
- * the time still belongs to the job, whoever comes first. */
-static void ps_lives_survivor_knows_its_job_again(void **state)
+/* Server 0 and the chief were both restarted: a worker that kept running still
+ * belongs to the job, whichever joins first. */
+static void ps_lives_survivor_recognizes_its_job(void **state)
 {
     (void)state;
     for (int first = 0; first < 2; first++) {
@@ -50,8 +51,8 @@ static void ps_lives_survivor_knows_its_job_again(void **state)
     }
 }
 
-/* A worker left from another job came to the new server before the chief: it
- * is found out when all rejoin. */
+/* A worker left from another job came to the new server before the chief: it is
+ * detected when all rejoin. */
 static void ps_lives_stranger_does_not_keep_the_chief_out(void **state)
 {
     (void)state;
@@ -67,8 +68,8 @@ static void ps_lives_stranger_does_not_keep_the_chief_out(void **state)
     ps_close(rig);
 }
 
-/* Incarnations of two lives of server 0 are not compared: the one who joins is
- * let in when this server, too, has heard of the new life. */
+/* Incarnations of two lives of server 0 are not compared: a task that joins is
+ * admitted when this server, too, knows the new life. */
 static void ps_lives_follower_waits_until_it_knows_the_new_life(void **state)
 {
     (void)state;
@@ -96,8 +97,8 @@ static void ps_lives_follower_waits_until_it_knows_the_new_life(void **state)
     ps_close(rig);
 }
 
-/* Whatever the limit, several hearts fit into it. */
-static void ps_lives_follower_beats_faster_than_the_limit(void **state)
+/* Several heartbeats fit into any limit. */
+static void ps_lives_follower_sends_heartbeats_within_the_limit(void **state)
 {
     (void)state;
     static const int64_t limits_ms[] = { 100, 500, 1000, 5000, 60000 };
@@ -121,9 +122,9 @@ static void ps_lives_follower_beats_faster_than_the_limit(void **state)
     }
 }
 
-/* A number that was given to another connection: who is there now is not the
- * process that was there before. */
-static void ps_lives_number_of_a_peer_may_be_anothers_later(void **state)
+/* A number that was given to another connection: its present owner is not the
+ * process that had it before. */
+static void ps_lives_number_of_a_peer_may_be_reused(void **state)
 {
     (void)state;
     static const char text[] =
@@ -144,7 +145,7 @@ static void ps_lives_number_of_a_peer_may_be_anothers_later(void **state)
     ps_close(rig);
 }
 
-/* A server that was stopped may read the words of a dead process after those
+/* A server that was stopped may read the messages of a dead process after those
  * of the next.  Times of other hosts, or of other boots of one, do not compare:
  * there the last one counts. (J3) */
 static void ps_lives_late_join_of_a_dead_process_is_refused(void **state)
@@ -185,10 +186,9 @@ static void ps_lives_late_join_of_a_dead_process_is_refused(void **state)
     }
 }
 
-/* The job has ended, but not its chief: one that died before it could tell is
- * started again and finds all as it was. */
-static void ps_lives_held_server_waits_for_a_chief_that_comes_again(
-    void **state)
+/* The job has ended, but not its chief: one that died before its summary is
+ * restarted and finds all as it was. */
+static void ps_lives_held_server_waits_for_a_restarted_chief(void **state)
 {
     (void)state;
     for (int held = 0; held < 2; held++) {
@@ -219,7 +219,8 @@ static void ps_lives_held_server_waits_for_a_chief_that_comes_again(
     }
 }
 
-/* Messages may overtake each other: the job does not wait for who has left. */
+/* Messages may overtake each other: the job does not wait for a worker that has
+ * left. */
 static void ps_lives_join_after_the_goodbye_changes_nothing(void **state)
 {
     (void)state;
@@ -232,10 +233,10 @@ static void ps_lives_join_after_the_goodbye_changes_nothing(void **state)
     ps_close(rig);
 }
 
-/* A worker that joins anew is told how many of its gradients were applied:
- * what is still on its way must not be applied after that.  A join that comes
- * late is of no account. (J4) */
-static void ps_lives_what_was_asked_before_a_join_is_void(void **state)
+/* A worker that joins again is told how many of its gradients were applied: one
+ * that is still on its way must not be applied after that.  A join that comes
+ * late has no effect. (J4) */
+static void ps_lives_requests_before_a_join_are_void(void **state)
 {
     (void)state;
     const float half[2] = { -1, -1 };
@@ -267,8 +268,8 @@ static void ps_lives_what_was_asked_before_a_join_is_void(void **state)
 }
 
 /* A worker that was done is not restarted; a job that is rolled back then
- * goes on without it, or says who is missing. */
-static void ps_lives_rolled_back_job_may_go_on_without_one(void **state)
+ * continues without it, or names the missing worker. */
+static void ps_lives_rolled_back_job_may_continue_without_one(void **state)
 {
     (void)state;
     float zero[PS_FLOATS] = { 0 };
@@ -297,7 +298,7 @@ static void ps_lives_rolled_back_job_may_go_on_without_one(void **state)
     }
 }
 
-/* Frozen when server 0 was lost, it never says a word to the new one: where a
+/* Frozen when server 0 was lost, it sends nothing to the new one: where a
  * supervisor can restart it, it is declared lost, once. */
 static void ps_lives_task_that_does_not_rejoin_is_declared_lost(void **state)
 {
@@ -315,7 +316,7 @@ static void ps_lives_task_that_does_not_rejoin_is_declared_lost(void **state)
         ps_tick(rig, 900);
         ps_tick(rig, 99 + (supervised ? 1 : 0));
         bool waits = pl_ps_core_outcome(rig->core) == PL_OK;
-        assert_true(waits == (supervised != 0)); /* the time began again */
+        assert_true(waits == (supervised != 0)); /* the timeout started again */
         ps_tick(rig, 1);
         assert_fails(PL_CLOSED, "worker 1 did not join within 1 s",
                      pl_ps_core_outcome(rig->core));
@@ -327,15 +328,15 @@ static void ps_lives_task_that_does_not_rejoin_is_declared_lost(void **state)
 
 UNIT_TESTS(
     cmocka_unit_test(ps_lives_task_that_does_not_rejoin_is_declared_lost),
-    cmocka_unit_test(ps_lives_rolled_back_job_may_go_on_without_one),
-    cmocka_unit_test(ps_lives_what_was_asked_before_a_join_is_void),
+    cmocka_unit_test(ps_lives_rolled_back_job_may_continue_without_one),
+    cmocka_unit_test(ps_lives_requests_before_a_join_are_void),
     cmocka_unit_test(ps_lives_join_after_the_goodbye_changes_nothing),
 
-    cmocka_unit_test(ps_lives_chief_tells_which_job_it_is),
-    cmocka_unit_test(ps_lives_survivor_knows_its_job_again),
+    cmocka_unit_test(ps_lives_chief_identifies_the_job),
+    cmocka_unit_test(ps_lives_survivor_recognizes_its_job),
     cmocka_unit_test(ps_lives_stranger_does_not_keep_the_chief_out),
     cmocka_unit_test(ps_lives_follower_waits_until_it_knows_the_new_life),
-    cmocka_unit_test(ps_lives_follower_beats_faster_than_the_limit),
-    cmocka_unit_test(ps_lives_number_of_a_peer_may_be_anothers_later),
+    cmocka_unit_test(ps_lives_follower_sends_heartbeats_within_the_limit),
+    cmocka_unit_test(ps_lives_number_of_a_peer_may_be_reused),
     cmocka_unit_test(ps_lives_late_join_of_a_dead_process_is_refused),
-    cmocka_unit_test(ps_lives_held_server_waits_for_a_chief_that_comes_again))
+    cmocka_unit_test(ps_lives_held_server_waits_for_a_restarted_chief))

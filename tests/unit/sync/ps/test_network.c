@@ -199,7 +199,7 @@ static void open_params(task *t)
         pl_params_block(t->params)[i] = 1.0f;
 }
 
-/* Ask every server to be let in as worker 1 of another job: of another size,
+/* Ask every server to join as worker 1 of another job: of another size,
  * another length and other settings.  All refuse. */
 static void intrude(const job *j)
 {
@@ -328,8 +328,8 @@ static void ps_network_async_makes_each_update_once(void **state)
     }
 }
 
-/* A look that finds nothing is followed by a sleep, never by another look. */
-static void ps_network_a_server_looks_once_before_it_sleeps(void **state)
+/* A poll that finds nothing is followed by a sleep, never by another poll. */
+static void ps_network_a_server_polls_once_before_it_sleeps(void **state)
 {
     (void)state;
     job j = { .mode = PL_PS_ASYNC,
@@ -343,7 +343,7 @@ static void ps_network_a_server_looks_once_before_it_sleeps(void **state)
     close_tasks(tasks);
 }
 
-static void ps_network_ssp_ends_at_the_steps_asked_for(void **state)
+static void ps_network_ssp_ends_at_the_requested_steps(void **state)
 {
     (void)state;
     check_async(PL_PS_SSP, &pl_transport_tcp, 1);
@@ -377,7 +377,7 @@ static void interrupt_before_joins(void *context, int64_t step)
         atomic_store((atomic_bool *)context, true);
 }
 
-/* A server that was restarted when the workers had gone is told to end by its
+/* A server that was restarted when the workers had ended gets the end from its
  * supervisor, which `step` asks. */
 static void ps_network_a_server_without_workers_can_be_ended(void **state)
 {
@@ -405,7 +405,7 @@ static void ps_network_a_server_without_workers_can_be_ended(void **state)
 
 UNIT_TESTS(cmocka_unit_test(ps_network_sync_makes_the_steps_of_one_process),
            cmocka_unit_test(ps_network_async_makes_each_update_once),
-           cmocka_unit_test(ps_network_a_server_looks_once_before_it_sleeps),
-           cmocka_unit_test(ps_network_ssp_ends_at_the_steps_asked_for),
+           cmocka_unit_test(ps_network_a_server_polls_once_before_it_sleeps),
+           cmocka_unit_test(ps_network_ssp_ends_at_the_requested_steps),
            cmocka_unit_test(ps_network_a_refused_task_changes_nothing),
            cmocka_unit_test(ps_network_a_server_without_workers_can_be_ended))

@@ -85,7 +85,7 @@ static void ps_recorder_has_no_staleness_in_lock_step(void **state)
     pl_metrics_free(f.metrics);
 }
 
-static void ps_recorder_says_from_where_a_server_goes_on(void **state)
+static void ps_recorder_records_where_a_server_resumes(void **state)
 {
     (void)state;
     fixture f;
@@ -109,8 +109,8 @@ static void ps_recorder_says_from_where_a_server_goes_on(void **state)
     pl_metrics_free(f.metrics);
 }
 
-/* After a quarter of an hour there is a point every half a second; a roll-back
- * in between is told at once, and the last steps are a point. */
+/* After a quarter of an hour there is a point every half a second; a rollback
+ * in between is recorded at once, and the last steps are a point. */
 static void ps_recorder_thins_out_and_ends_with_the_last_steps(void **state)
 {
     (void)state;
@@ -146,5 +146,5 @@ static void ps_recorder_thins_out_and_ends_with_the_last_steps(void **state)
 
 UNIT_TESTS(cmocka_unit_test(ps_recorder_gives_rates_since_the_last_point),
            cmocka_unit_test(ps_recorder_has_no_staleness_in_lock_step),
-           cmocka_unit_test(ps_recorder_says_from_where_a_server_goes_on),
+           cmocka_unit_test(ps_recorder_records_where_a_server_resumes),
            cmocka_unit_test(ps_recorder_thins_out_and_ends_with_the_last_steps))

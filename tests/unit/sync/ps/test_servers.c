@@ -2,14 +2,14 @@
  *
  * Invariants and the tests that check them:
  *   core P2     ps_servers_new_server_rolls_the_job_back
- *   core P3     ps_servers_pull_waits_until_all_servers_are_here
+ *   core P3     ps_servers_pull_waits_until_all_servers_joined
  *   members J5  ps_servers_new_server_rolls_the_job_back,
  *               ps_servers_new_server_rolls_back_a_chief_that_returns
  *   watch L1    ps_servers_follower_declares_no_worker_lost
- *   watch L4    ps_servers_leader_tells_all_and_waits_for_goodbyes
- *   watch L5    ps_servers_leader_tells_all_and_waits_for_goodbyes
+ *   watch L4    ps_servers_leader_ends_all_and_waits_for_goodbyes
+ *   watch L5    ps_servers_leader_ends_all_and_waits_for_goodbyes
  *   sync S1     ps_servers_step_needs_the_gradients_on_all,
- *               ps_servers_leader_chooses_who_is_in_everywhere
+ *               ps_servers_leader_chooses_gradients_on_all_servers
  *   sync S2     ps_servers_step_needs_the_gradients_on_all */
 #include "support/ps.h"
 
@@ -29,7 +29,7 @@ static ps_rig *start_leader(pl_ps_core_opts opts, uint32_t *incarnation)
     return rig;
 }
 
-/* The chief says goodbye, and server 1 what it used. */
+/* The chief sends its goodbye, and server 1 its usage. */
 static void chief_leaves(ps_rig *rig, uint32_t other)
 {
     ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
@@ -124,7 +124,7 @@ static void ps_servers_step_needs_the_gradients_on_all(void **state)
     ps_close(rig);
 }
 
-static void ps_servers_leader_chooses_who_is_in_everywhere(void **state)
+static void ps_servers_leader_chooses_gradients_on_all_servers(void **state)
 {
     (void)state;
     uint32_t other;
@@ -162,7 +162,7 @@ static void ps_servers_have_of_a_worker_is_ignored(void **state)
 }
 
 /* P3 */
-static void ps_servers_pull_waits_until_all_servers_are_here(void **state)
+static void ps_servers_pull_waits_until_all_servers_joined(void **state)
 {
     (void)state;
     ps_rig *rig = ps_start((pl_ps_core_opts) { .ps = 2 }, 0);
@@ -174,7 +174,7 @@ static void ps_servers_pull_waits_until_all_servers_are_here(void **state)
     ps_close(rig);
 }
 
-static void ps_servers_follower_joins_and_shows_that_it_lives(void **state)
+static void ps_servers_follower_joins_and_sends_heartbeats(void **state)
 {
     (void)state;
     ps_rig *rig = ps_open(
@@ -201,8 +201,9 @@ static void expect_heart(ps_rig *rig, const char *usage)
     ps_expect_text(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT, usage);
 }
 
-/* With every heart, and at once when server 0 asks at the end of the job. */
-static void ps_servers_follower_tells_what_it_used(void **state)
+/* With every heartbeat, and at once when server 0 asks at the end of the job.
+ */
+static void ps_servers_follower_reports_its_usage(void **state)
 {
     (void)state;
     ps_rig *rig = open_follower((pl_ps_core_opts) { 0 });
@@ -222,8 +223,9 @@ static void ps_servers_follower_tells_what_it_used(void **state)
     ps_close(rig);
 }
 
-/* The clock of server 0 is that of the answer to the last heart. */
-static void ps_servers_follower_compares_clocks_by_its_last_heart(void **state)
+/* The clock of server 0 is that of the last heartbeat ack. */
+static void ps_servers_follower_compares_clocks_by_its_last_heartbeat(
+    void **state)
 {
     (void)state;
     ps_rig *rig = start_follower((pl_ps_core_opts) { 0 });
@@ -242,8 +244,9 @@ static void ps_servers_follower_compares_clocks_by_its_last_heart(void **state)
     ps_close(rig);
 }
 
-/* What each task told last, and the most memory of all its hearts: the chief
- * hears it when the others have told it once more, after its goodbye. */
+/* What each task reported last, and the most memory of all its heartbeats: the
+ * chief receives it when the others have reported once more, after its goodbye.
+ */
 static void ps_servers_usage_of_all_is_reported(void **state)
 {
     (void)state;
@@ -300,8 +303,8 @@ static void ps_servers_usage_of_all_is_reported(void **state)
     ps_close(rig);
 }
 
-/* A server that does not answer any more holds the chief up for a while. */
-static void ps_servers_silent_server_is_reported_as_of_its_last_heart(
+/* A server that does not answer any more delays the chief for a while. */
+static void ps_servers_silent_server_is_reported_by_its_last_heartbeat(
     void **state)
 {
     (void)state;
@@ -322,7 +325,7 @@ static void ps_servers_silent_server_is_reported_as_of_its_last_heart(
     ps_close(rig);
 }
 
-static void ps_servers_follower_applies_what_it_is_told(void **state)
+static void ps_servers_follower_applies_what_server_0_chose(void **state)
 {
     (void)state;
     ps_rig *rig = start_follower((pl_ps_core_opts) { .workers = 3 });
@@ -337,7 +340,7 @@ static void ps_servers_follower_applies_what_it_is_told(void **state)
     ps_quiet(rig); /* all are in, but it does not decide */
     ps_tick(rig, 500);
     ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT);
-    for (int w = 0; w < 3; w++) /* said again until it is answered */
+    for (int w = 0; w < 3; w++) /* repeated until it is answered */
         ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HAVE);
     pl_frame apply = { .kind = PL_FRAME_APPLY, .step = 0 };
     from_server_0(rig, apply, "\2\2", 2); /* of another number of workers */
@@ -390,7 +393,7 @@ static void ps_servers_follower_gives_up_on_a_silent_server_0(void **state)
     ps_close(rig);
 }
 
-/* One that is started again when the chief has left, and hears of the end. */
+/* One that is restarted when the chief has left, and receives the end. */
 static void ps_servers_follower_without_parameters_ends_well(void **state)
 {
     (void)state;
@@ -409,9 +412,10 @@ static void ps_servers_follower_without_parameters_ends_well(void **state)
     ps_close(rig);
 }
 
-/* ... and who comes too late does not wait for parameters that nobody gives to
- * it any more. */
-static void ps_servers_follower_without_parameters_sends_away(void **state)
+/* ... and a task that comes too late does not wait for parameters that no
+ * server will send. */
+static void ps_servers_follower_without_parameters_refuses_late_tasks(
+    void **state)
 {
     (void)state;
     ps_rig *rig = open_follower((pl_ps_core_opts) { 0 });
@@ -426,7 +430,7 @@ static void ps_servers_follower_without_parameters_sends_away(void **state)
     ps_close(rig);
 }
 
-static void ps_servers_follower_stops_and_goes_when_told(void **state)
+static void ps_servers_follower_stops_and_ends_on_request(void **state)
 {
     (void)state;
     ps_rig *rig = start_follower((pl_ps_core_opts) { .mode = PL_PS_ASYNC });
@@ -450,7 +454,7 @@ static void ps_servers_follower_stops_and_goes_when_told(void **state)
 
 /* An interrupt that comes with the end adds nothing to the goodbye: server 0
  * would take a later request for a sign that this server is back. */
-static void ps_servers_follower_says_nothing_after_its_goodbye(void **state)
+static void ps_servers_follower_sends_nothing_after_its_goodbye(void **state)
 {
     (void)state;
     ps_rig *rig = start_follower((pl_ps_core_opts) { 0 });
@@ -462,7 +466,7 @@ static void ps_servers_follower_says_nothing_after_its_goodbye(void **state)
     ps_close(rig);
 }
 
-/* It does not look for silence: server 0 does, and tells. */
+/* It does not watch for silence: server 0 does, and reports it. */
 static void ps_servers_follower_declares_no_worker_lost(void **state)
 {
     (void)state;
@@ -499,7 +503,7 @@ static void ps_servers_follower_fails_with_the_job(void **state)
 }
 
 /* L4, L5 */
-static void ps_servers_leader_tells_all_and_waits_for_goodbyes(void **state)
+static void ps_servers_leader_ends_all_and_waits_for_goodbyes(void **state)
 {
     (void)state;
     uint32_t other;
@@ -525,7 +529,7 @@ static void ps_servers_leader_tells_all_and_waits_for_goodbyes(void **state)
     ps_close(rig);
 }
 
-/* `ms` pass, in which worker 0 alone is heard of. */
+/* `ms` pass, in which only worker 0 sends. */
 static void pass_without_server_1(ps_rig *rig, int64_t ms)
 {
     for (int64_t at = 0; at < ms; at += 500) {
@@ -553,7 +557,7 @@ static void ps_servers_lost_server_is_waited_for(void **state)
 }
 
 /* It was cut off, with all it holds: nothing is lost. */
-static void ps_servers_server_that_was_cut_off_goes_on(void **state)
+static void ps_servers_server_that_was_cut_off_continues(void **state)
 {
     (void)state;
     uint32_t other;
@@ -572,9 +576,9 @@ static void ps_servers_server_that_was_cut_off_goes_on(void **state)
     ps_close(rig);
 }
 
-/* Server 0 was started anew and counts generations from 1 again: a server of a
- * job that was rolled back tells it how many there were. */
-static void ps_servers_follower_joins_a_server_0_that_is_new(void **state)
+/* Server 0 was restarted and counts generations from 1 again: a server of a job
+ * that was rolled back reports how many there were. */
+static void ps_servers_follower_joins_a_new_server_0(void **state)
 {
     (void)state;
     ps_rig *rig = start_follower((pl_ps_core_opts) { 0 });
@@ -601,8 +605,8 @@ static void ps_servers_follower_joins_a_server_0_that_is_new(void **state)
     ps_close(rig);
 }
 
-/* Cut off for longer it joins anew; server 0 knows the process, which has its
- * part still. */
+/* Cut off for longer it joins again; server 0 knows the process, which still
+ * has its part. */
 static void ps_servers_known_server_joins_without_a_rollback(void **state)
 {
     (void)state;
@@ -619,9 +623,9 @@ static void ps_servers_known_server_joins_without_a_rollback(void **state)
     ps_close(rig);
 }
 
-/* It was silent for it too long, just when the end was on its way: it is let
- * in to hear of that, and another process in its place is not. */
-static void ps_servers_known_server_joins_to_hear_of_the_end(void **state)
+/* It was silent for too long, just when the end was on its way: it is admitted
+ * to receive that, and another process in its place is not. */
+static void ps_servers_known_server_joins_to_receive_the_end(void **state)
 {
     (void)state;
     uint32_t other;
@@ -681,8 +685,8 @@ static void ps_servers_new_server_rolls_the_job_back(void **state)
     ps_close(rig);
 }
 
-/* The chief has still to take the last parameters; once it has, nobody asks
- * for the server any more. */
+/* The chief has still to take the last parameters; once it has, the server is
+ * not needed any more. */
 /* A server that is new since the chief left needs nothing, unless the chief
  * was not done and is started again. (J5) */
 static void ps_servers_new_server_rolls_back_a_chief_that_returns(void **state)
@@ -732,7 +736,7 @@ static void ps_servers_lost_server_is_needed_until_the_chief_left(void **state)
     }
 }
 
-/* One that comes back when all is done would wait for its part for ever. */
+/* One that comes back when all is done would wait forever for its part. */
 static void ps_servers_late_worker_does_not_wait_for_a_lost_one(void **state)
 {
     (void)state;
@@ -753,7 +757,7 @@ static void ps_servers_late_worker_does_not_wait_for_a_lost_one(void **state)
     ps_close(rig);
 }
 
-/* Nobody starts again what was interrupted. */
+/* Interrupted tasks are not restarted. */
 static void ps_servers_server_lost_in_an_interrupt_ends_the_job(void **state)
 {
     (void)state;
@@ -798,7 +802,8 @@ static void ps_servers_interrupt_reaches_a_job_that_ends(void **state)
     ps_close(rig);
 }
 
-static void ps_servers_failure_is_told_until_server_0_ends_the_job(void **state)
+static void ps_servers_failure_is_resent_until_server_0_ends_the_job(
+    void **state)
 {
     (void)state;
     ps_rig *rig = start_follower((pl_ps_core_opts) { 0 });
@@ -815,8 +820,8 @@ static void ps_servers_failure_is_told_until_server_0_ends_the_job(void **state)
     ps_close(rig);
 }
 
-/* An APPLY that chooses nobody is of no server 0. */
-static void ps_servers_apply_of_nobody_is_ignored(void **state)
+/* No server 0 sends an APPLY that chooses no worker. */
+static void ps_servers_apply_without_workers_is_ignored(void **state)
 {
     (void)state;
     ps_rig *rig = start_follower((pl_ps_core_opts) { 0 });
@@ -829,35 +834,36 @@ static void ps_servers_apply_of_nobody_is_ignored(void **state)
 
 UNIT_TESTS(
     cmocka_unit_test(ps_servers_step_needs_the_gradients_on_all),
-    cmocka_unit_test(ps_servers_leader_chooses_who_is_in_everywhere),
+    cmocka_unit_test(ps_servers_leader_chooses_gradients_on_all_servers),
     cmocka_unit_test(ps_servers_have_of_a_worker_is_ignored),
-    cmocka_unit_test(ps_servers_pull_waits_until_all_servers_are_here),
+    cmocka_unit_test(ps_servers_pull_waits_until_all_servers_joined),
     cmocka_unit_test(ps_servers_late_worker_does_not_wait_for_a_lost_one),
     cmocka_unit_test(ps_servers_follower_without_parameters_ends_well),
-    cmocka_unit_test(ps_servers_follower_without_parameters_sends_away),
-    cmocka_unit_test(ps_servers_follower_joins_and_shows_that_it_lives),
-    cmocka_unit_test(ps_servers_follower_tells_what_it_used),
-    cmocka_unit_test(ps_servers_follower_compares_clocks_by_its_last_heart),
+    cmocka_unit_test(ps_servers_follower_without_parameters_refuses_late_tasks),
+    cmocka_unit_test(ps_servers_follower_joins_and_sends_heartbeats),
+    cmocka_unit_test(ps_servers_follower_reports_its_usage),
+    cmocka_unit_test(ps_servers_follower_compares_clocks_by_its_last_heartbeat),
     cmocka_unit_test(ps_servers_usage_of_all_is_reported),
-    cmocka_unit_test(ps_servers_silent_server_is_reported_as_of_its_last_heart),
-    cmocka_unit_test(ps_servers_follower_applies_what_it_is_told),
+    cmocka_unit_test(
+        ps_servers_silent_server_is_reported_by_its_last_heartbeat),
+    cmocka_unit_test(ps_servers_follower_applies_what_server_0_chose),
     cmocka_unit_test(
         ps_servers_follower_fails_when_a_chosen_gradient_is_not_here),
     cmocka_unit_test(ps_servers_follower_gives_up_on_a_silent_server_0),
-    cmocka_unit_test(ps_servers_follower_stops_and_goes_when_told),
-    cmocka_unit_test(ps_servers_follower_says_nothing_after_its_goodbye),
+    cmocka_unit_test(ps_servers_follower_stops_and_ends_on_request),
+    cmocka_unit_test(ps_servers_follower_sends_nothing_after_its_goodbye),
     cmocka_unit_test(ps_servers_follower_declares_no_worker_lost),
     cmocka_unit_test(ps_servers_follower_fails_with_the_job),
-    cmocka_unit_test(ps_servers_leader_tells_all_and_waits_for_goodbyes),
+    cmocka_unit_test(ps_servers_leader_ends_all_and_waits_for_goodbyes),
     cmocka_unit_test(ps_servers_lost_server_is_waited_for),
-    cmocka_unit_test(ps_servers_server_that_was_cut_off_goes_on),
-    cmocka_unit_test(ps_servers_follower_joins_a_server_0_that_is_new),
+    cmocka_unit_test(ps_servers_server_that_was_cut_off_continues),
+    cmocka_unit_test(ps_servers_follower_joins_a_new_server_0),
     cmocka_unit_test(ps_servers_known_server_joins_without_a_rollback),
-    cmocka_unit_test(ps_servers_known_server_joins_to_hear_of_the_end),
+    cmocka_unit_test(ps_servers_known_server_joins_to_receive_the_end),
     cmocka_unit_test(ps_servers_new_server_rolls_the_job_back),
     cmocka_unit_test(ps_servers_new_server_rolls_back_a_chief_that_returns),
     cmocka_unit_test(ps_servers_lost_server_is_needed_until_the_chief_left),
     cmocka_unit_test(ps_servers_server_lost_in_an_interrupt_ends_the_job),
     cmocka_unit_test(ps_servers_interrupt_reaches_a_job_that_ends),
-    cmocka_unit_test(ps_servers_failure_is_told_until_server_0_ends_the_job),
-    cmocka_unit_test(ps_servers_apply_of_nobody_is_ignored))
+    cmocka_unit_test(ps_servers_failure_is_resent_until_server_0_ends_the_job),
+    cmocka_unit_test(ps_servers_apply_without_workers_is_ignored))

@@ -4,7 +4,7 @@
  *
  * Invariants and the tests that check them:
  *   keyed K1  lost_and_doubled_messages_change_no_bit,
- *             workers_that_come_again_change_no_bit
+ *             restarted_workers_change_no_bit
  *   keyed K2  sync_makes_the_bits_of_one_process, with L1 and a bias */
 #include "sync/ps/core/core.h"
 #include "sync/ps/worker/client.h"
@@ -60,9 +60,9 @@ typedef struct worker {
     todo next;
     pl_key_batch batches[2];
     pl_key_batch look; /* of a test between two gradients... */
-    uint32_t looks;    /* ... so many batches of it are to come */
+    uint32_t looks;    /* ... remaining batches of it */
     float grad[KEYS + 1];
-    int64_t step; /* of the batch at hand */
+    int64_t step; /* of the current batch */
     int at;       /* whose batch that is */
 } worker;
 
@@ -245,7 +245,7 @@ static void go_on(world *w, int32_t index)
         break;
     case TO_FILL:
         pl_ps_client_fill(k->client, 0, TEXT);
-        k->next = TO_STOP; /* then ask, whatever it said when we joined */
+        k->next = TO_STOP; /* then ask, whatever its welcome was */
         break;
     case TO_STOP:
     case TO_ASK: {
@@ -322,8 +322,8 @@ static void run(world *w)
         for (int32_t k = 0; k < WORKERS; k++) {
             worker *own = &w->workers[k];
             assert_ok(pl_ps_client_outcome(own->client));
-            /* A chief that is lost before the first parameters are there is
-             * another story. */
+            /* A chief that is lost before the first parameters is another case.
+             */
             if (w->restarts && own->next == TO_PUSH && w->lives < LIVES &&
                 draw(w, 300) == 0)
                 start_worker(w, k);
@@ -471,7 +471,7 @@ static void lost_and_doubled_messages_change_no_bit(void **state)
     }
 }
 
-static void workers_that_come_again_change_no_bit(void **state)
+static void restarted_workers_change_no_bit(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -481,7 +481,7 @@ static void workers_that_come_again_change_no_bit(void **state)
     }
 }
 
-/* In its own order, but each gradient once: the counts tell. */
+/* In its own order, but each gradient once, by the counts. */
 static void async_applies_each_gradient_once(void **state)
 {
     (void)state;
@@ -518,6 +518,6 @@ static void core_new_survives_each_failed_allocation(void **state)
 
 UNIT_TESTS(cmocka_unit_test(sync_makes_the_bits_of_one_process),
            cmocka_unit_test(lost_and_doubled_messages_change_no_bit),
-           cmocka_unit_test(workers_that_come_again_change_no_bit),
+           cmocka_unit_test(restarted_workers_change_no_bit),
            cmocka_unit_test(async_applies_each_gradient_once),
            cmocka_unit_test(core_new_survives_each_failed_allocation))

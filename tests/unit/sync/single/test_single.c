@@ -86,9 +86,9 @@ static void single_updates_the_same_bits_by_ranges_and_by_commit(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-/* A resumed run goes on with the number of its step: Adam and the warm-up
+/* A resumed run continues the number of its step: Adam and the warm-up
  * depend on it. */
-static void single_counts_on_from_where_it_joins(void **state)
+static void single_continues_counting_where_it_joins(void **state)
 {
     (void)state;
     rig r;
@@ -115,5 +115,5 @@ static void single_survives_failed_allocations(void **state)
 
 UNIT_TESTS(
     cmocka_unit_test(single_updates_the_same_bits_by_ranges_and_by_commit),
-    cmocka_unit_test(single_counts_on_from_where_it_joins),
+    cmocka_unit_test(single_continues_counting_where_it_joins),
     cmocka_unit_test(single_survives_failed_allocations))

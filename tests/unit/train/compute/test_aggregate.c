@@ -207,7 +207,7 @@ static void aggregate_is_the_same_bits_on_any_number_of_threads(void **state)
     pl_pool_free(one);
 }
 
-static void aggregate_passes_on_what_is_not_finite(void **state)
+static void aggregate_propagates_non_finite_values(void **state)
 {
     fixture *f = *state;
     const float bad[] = { NAN, INFINITY };
@@ -241,5 +241,5 @@ UNIT_TESTS(WITH_FIXTURE(aggregate_mean_is_the_sum_in_order_times_one_over_m),
            WITH_FIXTURE(aggregate_clips_each_gradient),
            WITH_FIXTURE(aggregate_of_running_averages_is_the_mean_unclipped),
            WITH_FIXTURE(aggregate_is_the_same_bits_on_any_number_of_threads),
-           WITH_FIXTURE(aggregate_passes_on_what_is_not_finite),
+           WITH_FIXTURE(aggregate_propagates_non_finite_values),
            WITH_FIXTURE(aggregate_survives_failed_allocations))

@@ -202,7 +202,7 @@ static void budget_survives_failed_allocations(void **state)
     rig_close(&r);
 }
 
-/* Several batches are at hand, but of a stream. */
+/* Several batches are held, except of a stream. */
 static void budget_counts_sparse_batches_read_ahead(void **state)
 {
     (void)state;

@@ -380,7 +380,7 @@ static void compute_allocates_nothing_in_a_step(void **state)
     rig_close(&r);
 }
 
-static void compute_memory_is_known_before(void **state)
+static void compute_memory_is_known_in_advance(void **state)
 {
     (void)state;
     rig r;
@@ -426,5 +426,5 @@ UNIT_TESTS(cmocka_unit_test(
            cmocka_unit_test(compute_does_not_split_what_is_not_separable),
            cmocka_unit_test(compute_drops_by_step_and_part_alone),
            cmocka_unit_test(compute_allocates_nothing_in_a_step),
-           cmocka_unit_test(compute_memory_is_known_before),
+           cmocka_unit_test(compute_memory_is_known_in_advance),
            cmocka_unit_test(compute_survives_failed_allocations))

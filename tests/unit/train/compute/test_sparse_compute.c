@@ -131,7 +131,7 @@ static void sparse_training_has_the_same_bits_on_any_threads(void **state)
 }
 
 /* Also when another thread has found it, long before. */
-static void sparse_batch_that_is_wrong_is_told_at_its_turn(void **state)
+static void sparse_batch_that_is_wrong_is_reported_in_order(void **state)
 {
     (void)state;
     char message[256];
@@ -166,7 +166,8 @@ static float grad_of(const pl_keys *keys, const float *grad, uint64_t id)
     return 0;
 }
 
-/* Who sends keys has them sorted, and ends in the bits of who does not. */
+/* A worker that sends keys sorts them, and ends in the bits of one that does
+ * not. */
 static void sparse_gradient_has_the_same_bits_in_any_key_order(void **state)
 {
     (void)state;
@@ -359,7 +360,7 @@ static void sparse_compute_survives_each_failed_allocation(void **state)
 UNIT_TESTS(
     cmocka_unit_test(sparse_gradient_is_that_of_finite_differences),
     cmocka_unit_test(sparse_training_has_the_same_bits_on_any_threads),
-    cmocka_unit_test(sparse_batch_that_is_wrong_is_told_at_its_turn),
+    cmocka_unit_test(sparse_batch_that_is_wrong_is_reported_in_order),
     cmocka_unit_test(sparse_gradient_has_the_same_bits_in_any_key_order),
     cmocka_unit_test(sparse_batches_prepared_ahead_keep_what_they_need),
     cmocka_unit_test(sparse_training_learns_and_leaves_other_weights_alone),

@@ -1,9 +1,9 @@
-/* What a worker does when, from joining to leaving.
+/* What a worker does at which moment, from joining to leaving.
  *
  * Invariants and the tests that check them (C1 and C2: the simulator):
  *   course C3  course_of_a_follower_leaves_the_job_to_the_chief
  *   course C4  course_asks_for_a_share_where_an_epoch_ends,
- *              course_goes_back_to_what_the_share_counts
+ *              course_returns_to_the_count_of_the_share
  *   course C5  course_saves_the_best_at_once
  *   course C6  course_does_nothing_else_in_the_middle_of_a_round */
 #include "train/loop/course.h"
@@ -119,9 +119,9 @@ static void course_asks_for_a_share_where_an_epoch_ends(void **state)
     assert_int_equal(PER_EPOCH + 1, c.own);
 }
 
-/* Keyed parameters: a commit tells of the gradient before, so the last one of
- * an epoch is counted before it is known that it was dropped. */
-static void course_goes_back_to_what_the_share_counts(void **state)
+/* Keyed parameters: a commit has the outcome of the gradient before, so the
+ * last one of an epoch is counted before it is known that it was dropped. */
+static void course_returns_to_the_count_of_the_share(void **state)
 {
     (void)state;
     pl_course c;
@@ -279,4 +279,4 @@ UNIT_TESTS(cmocka_unit_test(course_does_nothing_else_in_the_middle_of_a_round),
            cmocka_unit_test(course_saves_the_best_at_once),
            cmocka_unit_test(course_keeps_the_best_of_its_last_step),
            cmocka_unit_test(course_asks_for_a_share_where_an_epoch_ends),
-           cmocka_unit_test(course_goes_back_to_what_the_share_counts))
+           cmocka_unit_test(course_returns_to_the_count_of_the_share))

@@ -7,13 +7,13 @@
 #define BATCH    5
 #define EXAMPLES 240 /* 12 steps of 4 workers, 16 of 3 */
 
-/* A job in lock step: who makes steps, and what each reads. */
+/* A job in lock step: which workers make steps, and what each reads. */
 typedef struct job {
     pl_dataset *data;
     pl_deal deal, next;
     bool deals;
     pl_workers present;
-    pl_reader *reader[WORKERS]; /* NULL: not there */
+    pl_reader *reader[WORKERS]; /* NULL: absent */
     int32_t ranks;
     int64_t step;
     int read[EXAMPLES]; /* how often, since it was cleared */
@@ -113,7 +113,8 @@ static void check_epoch(job *j, int32_t ranks)
         assert_int_equal(1, j->read[i]);
 }
 
-/* Whoever is lost, and whenever: from the next epoch on the others read all. */
+/* Whichever worker is lost, and whenever: from the next epoch on the others
+ * read all. */
 static void deal_gives_a_lost_share_to_the_others(void **state)
 {
     (void)state;

@@ -28,8 +28,8 @@ static void due_counts_steps(void **state)
     const pl_every three = { PL_EVERY_STEPS, 3 }, one = { PL_EVERY_STEPS, 1 };
     assert_string_equal("3 6 9", steps_of(three, pace, 0, 10));
     assert_string_equal("1 2 3", steps_of(one, pace, 0, 3));
-    /* A resumed run goes on in the same rhythm; what was due where it stands
-     * is over. */
+    /* A resumed run keeps the same interval; what was due at its step is over.
+     */
     assert_string_equal("6 9", steps_of(three, pace, 3, 10));
     assert_string_equal("6 9", steps_of(three, pace, 4, 10));
     assert_string_equal("6 9", steps_of(three, pace, 5, 10));
@@ -99,7 +99,7 @@ static void due_counts_seconds_of_the_clock(void **state)
 }
 
 /* Steps may be left out, as in a cluster where others also count. */
-static void due_comes_once_when_steps_are_passed_over(void **state)
+static void due_comes_once_when_steps_are_skipped(void **state)
 {
     (void)state;
     pl_due due;
@@ -116,4 +116,4 @@ UNIT_TESTS(cmocka_unit_test(due_counts_steps),
            cmocka_unit_test(due_in_the_far_future_does_not_come),
            cmocka_unit_test(due_never_comes),
            cmocka_unit_test(due_counts_seconds_of_the_clock),
-           cmocka_unit_test(due_comes_once_when_steps_are_passed_over))
+           cmocka_unit_test(due_comes_once_when_steps_are_skipped))

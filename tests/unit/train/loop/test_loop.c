@@ -104,8 +104,8 @@ static const pl_sync_ops witness_ops = {
     .local = &witness_local,
 };
 
-/* A job whose others go on while this worker tests: what they still did makes
- * all parameters zero, although its step was counted before. */
+/* A job whose other workers continue while this one tests: their updates make
+ * all parameters zero, although the step was counted before. */
 static pl_status loose_pause(pl_sync *sync, bool over, int64_t *step)
 {
     pl_params *params = ((witness *)sync)->params;
@@ -312,7 +312,8 @@ static int count_warnings(int64_t others, bool own_pace, bool far_start)
     return seen.count;
 }
 
-static void loop_warns_of_a_loss_that_others_made_explode(void **state)
+static void loop_warns_when_updates_of_others_make_the_loss_explode(
+    void **state)
 {
     (void)state;
     assert_int_equal(1, count_warnings(5, true, false));
@@ -321,7 +322,7 @@ static void loop_warns_of_a_loss_that_others_made_explode(void **state)
     assert_int_equal(0, count_warnings(5, true, true));
 }
 
-static void loop_stops_where_the_loss_is_no_number(void **state)
+static void loop_stops_when_the_loss_is_nan(void **state)
 {
     (void)state;
     rig r;
@@ -343,7 +344,7 @@ static void loop_stops_where_the_loss_is_no_number(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-/* No loss tells of the last update; the checkpoint does. */
+/* No loss shows the last update; the checkpoint does. */
 static void loop_whose_last_update_is_not_finite_fails(void **state)
 {
     rig r;
@@ -358,7 +359,7 @@ static void loop_whose_last_update_is_not_finite_fails(void **state)
     rig_close(&r);
 }
 
-static void loop_stops_at_the_loss_asked_for(void **state)
+static void loop_stops_at_the_target_loss(void **state)
 {
     (void)state;
     rig r;
@@ -380,8 +381,8 @@ static void loop_stops_at_the_loss_asked_for(void **state)
     rig_close(&r);
 }
 
-/* A worker other than the chief that tests says so: it is not stuck. */
-static void loop_of_a_follower_tells_that_it_tests(void **state)
+/* A worker other than the chief reports that it tests: it is not stuck. */
+static void loop_of_a_follower_reports_that_it_tests(void **state)
 {
     (void)state;
     static const int64_t steps[] = { 8, 8, 16, 16, 20, 20 };
@@ -472,7 +473,7 @@ static void loop_that_never_evaluates_tests_the_end_only(void **state)
     rig_close(&r);
 }
 
-static void loop_goes_on_when_a_checkpoint_fails(void **state)
+static void loop_continues_when_a_checkpoint_fails(void **state)
 {
     (void)state;
     rig r;
@@ -489,7 +490,7 @@ static void loop_goes_on_when_a_checkpoint_fails(void **state)
     assert_int_equal(20, result.progress.step);
     assert_int_equal(3, seen.count);
     assert_non_null(strstr(seen.last, "checkpoint of step 18"));
-    w.save_mid = PL_AGAIN; /* busy: no need to tell anyone */
+    w.save_mid = PL_AGAIN; /* busy: no need to report it */
     assert_ok(pl_loop_run(&opts, &result));
     assert_int_equal(3, seen.count);
     assert_int_equal(1, result.saves); /* the last one */
@@ -775,23 +776,24 @@ static void loop_survives_failed_allocations(void **state)
     rig_close(&r);
 }
 
-UNIT_TESTS(cmocka_unit_test(loop_lowers_the_loss),
-           TEST_IN_FOLDER(loop_resumes_to_the_same_bits),
-           cmocka_unit_test(loop_over_micro_batches_is_that_over_large_ones),
-           cmocka_unit_test(loop_finishes_the_step_when_interrupted),
-           cmocka_unit_test(loop_interrupted_at_once_makes_no_step),
-           cmocka_unit_test(loop_warns_of_a_loss_that_others_made_explode),
-           cmocka_unit_test(loop_stops_where_the_loss_is_no_number),
-           TEST_IN_FOLDER(loop_whose_last_update_is_not_finite_fails),
-           cmocka_unit_test(loop_stops_at_the_loss_asked_for),
-           cmocka_unit_test(loop_of_a_follower_tells_that_it_tests),
-           cmocka_unit_test(loop_tests_the_last_parameters_of_a_loose_job),
-           cmocka_unit_test(loop_evaluates_and_saves_when_due),
-           cmocka_unit_test(loop_that_never_evaluates_tests_the_end_only),
-           cmocka_unit_test(loop_goes_on_when_a_checkpoint_fails),
-           cmocka_unit_test(loop_allocates_nothing_in_a_step),
-           cmocka_unit_test(loop_streams_parameters_and_gradients),
-           cmocka_unit_test(loop_counts_updates_of_a_commit_as_computing),
-           cmocka_unit_test(loop_streams_no_whole_gradient_of_an_infinite_loss),
-           cmocka_unit_test(loop_ends_where_a_parameter_does_not_come),
-           cmocka_unit_test(loop_survives_failed_allocations))
+UNIT_TESTS(
+    cmocka_unit_test(loop_lowers_the_loss),
+    TEST_IN_FOLDER(loop_resumes_to_the_same_bits),
+    cmocka_unit_test(loop_over_micro_batches_is_that_over_large_ones),
+    cmocka_unit_test(loop_finishes_the_step_when_interrupted),
+    cmocka_unit_test(loop_interrupted_at_once_makes_no_step),
+    cmocka_unit_test(loop_warns_when_updates_of_others_make_the_loss_explode),
+    cmocka_unit_test(loop_stops_when_the_loss_is_nan),
+    TEST_IN_FOLDER(loop_whose_last_update_is_not_finite_fails),
+    cmocka_unit_test(loop_stops_at_the_target_loss),
+    cmocka_unit_test(loop_of_a_follower_reports_that_it_tests),
+    cmocka_unit_test(loop_tests_the_last_parameters_of_a_loose_job),
+    cmocka_unit_test(loop_evaluates_and_saves_when_due),
+    cmocka_unit_test(loop_that_never_evaluates_tests_the_end_only),
+    cmocka_unit_test(loop_continues_when_a_checkpoint_fails),
+    cmocka_unit_test(loop_allocates_nothing_in_a_step),
+    cmocka_unit_test(loop_streams_parameters_and_gradients),
+    cmocka_unit_test(loop_counts_updates_of_a_commit_as_computing),
+    cmocka_unit_test(loop_streams_no_whole_gradient_of_an_infinite_loss),
+    cmocka_unit_test(loop_ends_where_a_parameter_does_not_come),
+    cmocka_unit_test(loop_survives_failed_allocations))

@@ -430,7 +430,7 @@ static void schedule_rises_evenly_to_the_rate(void **state)
 }
 
 /* The last update before a corner, the corner, and after. */
-static void schedule_in_steps_falls_every_so_many_updates(void **state)
+static void schedule_in_steps_falls_at_fixed_intervals(void **state)
 {
     (void)state;
     const pl_schedule s = {
@@ -575,7 +575,7 @@ UNIT_TESTS(cmocka_unit_test(sgd_follows_its_formula),
            cmocka_unit_test(optim_of_an_unknown_name_is_refused),
            cmocka_unit_test(optim_survives_failed_allocations),
            cmocka_unit_test(schedule_rises_evenly_to_the_rate),
-           cmocka_unit_test(schedule_in_steps_falls_every_so_many_updates),
+           cmocka_unit_test(schedule_in_steps_falls_at_fixed_intervals),
            cmocka_unit_test(schedule_falls_exponentially),
            cmocka_unit_test(schedule_falls_along_a_cosine_and_stays_at_0),
            cmocka_unit_test(schedule_counts_from_the_end_of_the_warm_up))

@@ -43,7 +43,7 @@ static void assert_same(const pl_sparse_rows *a, const pl_sparse_rows *b)
         assert_memory_equal(a->values, b->values, (size_t)ids * 4);
 }
 
-static void cache_blocks_give_back_what_was_put(void **state)
+static void cache_blocks_round_trip(void **state)
 {
     (void)state;
     static const struct {
@@ -226,7 +226,7 @@ static void unknown_targets_are_refused(void **state)
                      pl_sparse_writer_new(&writer, targets[i], NULL));
 }
 
-UNIT_TESTS(cmocka_unit_test(cache_blocks_give_back_what_was_put),
+UNIT_TESTS(cmocka_unit_test(cache_blocks_round_trip),
            TEST_IN_FOLDER(cache_files_hold_what_was_converted),
            TEST_IN_FOLDER(cache_files_of_many_blocks_are_read_whole),
            TEST_IN_FOLDER(cache_damage_is_named),

@@ -69,7 +69,7 @@ static void hashes_stay_as_they_are(void **state)
                         got);
 }
 
-static void what_is_wrong_is_named_by_its_place(void **state)
+static void errors_name_their_position(void **state)
 {
     (void)state;
     static const struct {
@@ -97,7 +97,7 @@ static void what_is_wrong_is_named_by_its_place(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void bad_lines_are_passed_over(void **state)
+static void bad_lines_are_skipped(void **state)
 {
     (void)state;
     pl_dataset *set;
@@ -110,5 +110,5 @@ static void bad_lines_are_passed_over(void **state)
 
 UNIT_TESTS(cmocka_unit_test(integers_become_logarithms_and_categories_hashes),
            cmocka_unit_test(hashes_stay_as_they_are),
-           cmocka_unit_test(what_is_wrong_is_named_by_its_place),
-           cmocka_unit_test(bad_lines_are_passed_over))
+           cmocka_unit_test(errors_name_their_position),
+           cmocka_unit_test(bad_lines_are_skipped))

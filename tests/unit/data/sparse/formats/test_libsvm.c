@@ -43,7 +43,7 @@ static void libsvm_maps_minus_one_to_zero(void **state)
     assert_reads("1 1:1|0 2:1|1 3:1|", 4, "+1 1:1\n-1 2:1\n1.0 3:1\n");
 }
 
-static void libsvm_passes_over_comments_qid_and_blank_lines(void **state)
+static void libsvm_skips_comments_qid_and_blank_lines(void **state)
 {
     (void)state;
     assert_reads("1 4:2|0 5:1|", 6,
@@ -117,7 +117,7 @@ static void libsvm_all_ones_have_no_values(void **state)
     pl_dataset_free(set);
 }
 
-static void libsvm_names_the_place_of_what_is_wrong(void **state)
+static void libsvm_errors_name_their_position(void **state)
 {
     (void)state;
     static const struct {
@@ -163,7 +163,7 @@ static void libsvm_refuses_ids_beyond_features(void **state)
     pl_dataset_free(set);
 }
 
-static void libsvm_skip_bad_passes_over_so_many(void **state)
+static void libsvm_skip_bad_skips_up_to_its_limit(void **state)
 {
     (void)state;
     static const char text[] = "1 1:1\n9 1:1\n0 2:1\n1 x\n1 3:1\n";
@@ -187,11 +187,11 @@ static void libsvm_skip_bad_passes_over_so_many(void **state)
 
 UNIT_TESTS(cmocka_unit_test(libsvm_reads_labels_ids_and_values),
            cmocka_unit_test(libsvm_maps_minus_one_to_zero),
-           cmocka_unit_test(libsvm_passes_over_comments_qid_and_blank_lines),
+           cmocka_unit_test(libsvm_skips_comments_qid_and_blank_lines),
            cmocka_unit_test(libsvm_needs_no_line_feed_at_the_end),
            cmocka_unit_test(libsvm_takes_all_lengths_of_numbers),
            cmocka_unit_test(libsvm_values_round_as_strtod_does),
            cmocka_unit_test(libsvm_all_ones_have_no_values),
-           cmocka_unit_test(libsvm_names_the_place_of_what_is_wrong),
+           cmocka_unit_test(libsvm_errors_name_their_position),
            cmocka_unit_test(libsvm_refuses_ids_beyond_features),
-           cmocka_unit_test(libsvm_skip_bad_passes_over_so_many))
+           cmocka_unit_test(libsvm_skip_bad_skips_up_to_its_limit))

@@ -9,7 +9,7 @@
 
 static const pl_source_opts plain = { .threads = 1 };
 
-/* Records, one behind the other. */
+/* Consecutive records. */
 typedef struct records {
     uint8_t data[4096];
     size_t used;
@@ -105,7 +105,7 @@ static void zlib_files_are_read(void **state)
 
 /* A record of 376 bytes begins like a zlib stream; a text may begin with what
  * would be the header of a small window. */
-static void what_looks_like_zlib_is_read_as_it_is(void **state)
+static void data_resembling_zlib_is_not_unpacked(void **state)
 {
     (void)state;
     static const uint8_t other[] = { 0x0a, 0xf3, 0x02 };
@@ -206,7 +206,7 @@ static void damage_is_named_by_its_byte(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void skip_bad_passes_over_damage(void **state)
+static void skip_bad_skips_damaged_records(void **state)
 {
     (void)state;
     records r = { .used = 0 };
@@ -260,7 +260,7 @@ static void wrong_features_are_named(void **state)
 }
 
 /* A record whose length begins like gzip is not unpacked. */
-static void a_length_like_gzip_is_no_gzip(void **state)
+static void a_length_resembling_gzip_is_not_unpacked(void **state)
 {
     (void)state;
     static uint8_t message[0x8b1f];
@@ -279,11 +279,11 @@ static void a_length_like_gzip_is_no_gzip(void **state)
 }
 
 UNIT_TESTS(TEST_IN_FOLDER(zlib_files_are_read),
-           cmocka_unit_test(what_looks_like_zlib_is_read_as_it_is),
+           cmocka_unit_test(data_resembling_zlib_is_not_unpacked),
            cmocka_unit_test(tensorflow_files_are_read),
            cmocka_unit_test(hand_made_libsvm_is_read),
            TEST_IN_FOLDER(records_are_written_as_tensorflow_does),
            cmocka_unit_test(damage_is_named_by_its_byte),
-           cmocka_unit_test(skip_bad_passes_over_damage),
+           cmocka_unit_test(skip_bad_skips_damaged_records),
            cmocka_unit_test(wrong_features_are_named),
-           cmocka_unit_test(a_length_like_gzip_is_no_gzip))
+           cmocka_unit_test(a_length_resembling_gzip_is_not_unpacked))

@@ -1,4 +1,4 @@
-/* Records of a run folder on their way from one host to another.
+/* Records of a run folder sent from one host to another.
  *
  * Invariants and the tests that check them:
  *   source I1  records_arrive_while_they_grow
@@ -10,7 +10,7 @@
 #include "support/folder.h"
 #include "support/unit.h"
 
-/* Two run folders, and what one sends taken by the other. */
+/* Two run folders; one receives what the other sends. */
 typedef struct ends {
     char here[128], there[128];
     pl_record_source *source;
@@ -91,7 +91,7 @@ static bool is_there(const char *folder, const char *name)
     return pl_file_exists(test_path(folder, name));
 }
 
-static void records_are_the_listed_files_alone(void **state)
+static void only_listed_files_are_records(void **state)
 {
     (void)state;
     static const char *const good[] = {
@@ -212,7 +212,7 @@ static void resumed_run_gets_the_newest_checkpoint(void **state)
     close_ends(&e);
 }
 
-static void skipped_table_goes_on_where_it_ended(void **state)
+static void skipped_table_continues_where_it_ended(void **state)
 {
     ends e;
     open_ends(&e, *state, false);
@@ -242,7 +242,7 @@ static void table_of_a_host_of_the_same_name_gets_a_number(void **state)
     close_ends(&e);
 }
 
-static void sink_refuses_what_is_not_the_next(void **state)
+static void sink_refuses_messages_out_of_order(void **state)
 {
     ends e;
     open_ends(&e, *state, false);
@@ -284,11 +284,11 @@ static void sink_refuses_what_is_not_the_next(void **state)
     close_ends(&e);
 }
 
-UNIT_TESTS(cmocka_unit_test(records_are_the_listed_files_alone),
+UNIT_TESTS(cmocka_unit_test(only_listed_files_are_records),
            TEST_IN_FOLDER(records_arrive_while_they_grow),
            TEST_IN_FOLDER(whole_file_is_sent_again_when_it_was_replaced),
            TEST_IN_FOLDER(checkpoint_comes_complete_and_goes),
            TEST_IN_FOLDER(resumed_run_gets_the_newest_checkpoint),
-           TEST_IN_FOLDER(skipped_table_goes_on_where_it_ended),
+           TEST_IN_FOLDER(skipped_table_continues_where_it_ended),
            TEST_IN_FOLDER(table_of_a_host_of_the_same_name_gets_a_number),
-           TEST_IN_FOLDER(sink_refuses_what_is_not_the_next))
+           TEST_IN_FOLDER(sink_refuses_messages_out_of_order))

@@ -95,7 +95,7 @@ static void mpi_sums_and_exchanges(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void mpi_says_why_it_cannot_be_loaded(void **state)
+static void mpi_reports_why_it_cannot_be_loaded(void **state)
 {
     (void)state;
     pl_collective *c;
@@ -116,6 +116,6 @@ static void mpi_survives_failed_allocations(void **state)
     assert_survives_failed_allocations(pl_mpi_new(&c, &opts), c->ops->free(c));
 }
 
-UNIT_TESTS(cmocka_unit_test(mpi_says_why_it_cannot_be_loaded),
+UNIT_TESTS(cmocka_unit_test(mpi_reports_why_it_cannot_be_loaded),
            cmocka_unit_test(mpi_survives_failed_allocations),
            cmocka_unit_test(mpi_sums_and_exchanges))

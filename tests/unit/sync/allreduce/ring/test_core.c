@@ -1,14 +1,14 @@
-/* The ring's core: sums, the exchange, and who is in it.
+/* The ring's core: sums, the exchange, and membership.
  *
  * Invariants and the tests that check them:
  *   core E1     ring_exchange_gives_the_chief_all_statuses
  *   core E2     ring_exchange_gives_all_the_combined_status
  *   members R1  ring_drops_pieces_that_are_not_due
- *   members R2  ring_ends_where_a_worker_does_not_link
+ *   members R2  ring_ends_when_a_worker_does_not_link
  *   sums R3     ring_drops_pieces_that_are_not_due,
- *               ring_drops_early_pieces_that_cannot_be
+ *               ring_drops_impossible_early_pieces
  *   sums R4     ring_sums_are_the_same_everywhere_for_any_cut,
- *               ring_sums_have_the_same_bits_where_they_are_no_numbers
+ *               ring_sums_have_the_same_bits_where_they_are_nan
  *   sums R5     ring_sends_gradients_through_the_codec (test_codec.c) */
 #include "sync/allreduce/ring/core.h"
 
@@ -174,7 +174,7 @@ static void ring_adds_in_rank_order_and_broadcasts(void **state)
 }
 
 /* Some ranks are a whole step ahead: what they send is kept. */
-static void ring_keeps_pieces_of_sums_that_come(void **state)
+static void ring_keeps_pieces_of_later_sums(void **state)
 {
     (void)state;
     for (int32_t n = 2; n <= RING_FEW; n++) {
@@ -188,7 +188,7 @@ static void ring_keeps_pieces_of_sums_that_come(void **state)
             for (int32_t k = 1; k <= n; k++) {
                 pl_ring_core *core = net->node[(last + k) % n].core;
                 pl_ring_core_start(core, &(pl_sum_range) { .count = 5000 });
-                ring_settle(net); /* to those who have not started, too */
+                ring_settle(net); /* to ranks that have not started, too */
                 assert_int_equal(k == n, pl_ring_core_summed(core, 0));
             }
             for (int32_t w = 0; w < n; w++) {
@@ -205,8 +205,8 @@ static void ring_keeps_pieces_of_sums_that_come(void **state)
     }
 }
 
-/* Two of numbers that are none: the same bits at both ranks. */
-static void ring_sums_have_the_same_bits_where_they_are_no_numbers(void **state)
+/* Two NaNs: the same bits at both ranks. */
+static void ring_sums_have_the_same_bits_where_they_are_nan(void **state)
 {
     (void)state;
     static const uint32_t nans[2] = { 0x7fc00001u, 0xffc00002u };
@@ -228,7 +228,7 @@ static void add_numbers(void *total, const void *status)
     *(int64_t *)total = *(int64_t *)total * 10 + *(const int64_t *)status;
 }
 
-/* Combined in the order of ranks, however they come. */
+/* Combined in the order of ranks, in whichever order they arrive. */
 static void ring_exchange_gives_all_the_combined_status(void **state)
 {
     (void)state;
@@ -378,7 +378,7 @@ static void ring_notices_a_silent_worker_and_joins_again(void **state)
     }
 }
 
-/* A process that was started again is noticed before the silence is. */
+/* A restarted process is noticed before its silence is. */
 static void ring_joins_again_when_a_new_process_comes(void **state)
 {
     (void)state;
@@ -396,7 +396,7 @@ static void ring_joins_again_when_a_new_process_comes(void **state)
     }
 }
 
-static void ring_goes_on_without_one_where_told_so(void **state)
+static void ring_continues_without_a_lost_worker_on_request(void **state)
 {
     (void)state;
     ring_net *net = malloc(sizeof *net);
@@ -417,8 +417,8 @@ static void ring_goes_on_without_one_where_told_so(void **state)
     free(net);
 }
 
-/* Who is not lost meets whenever its generation has ended, as a worker's
- * thread does. */
+/* Workers that are not lost join again whenever their generation has ended, as
+ * a worker's thread does. */
 static void join_until_formed(ring_net *net, int64_t ms)
 {
     for (; ms > 0; ms -= 100) {
@@ -460,7 +460,7 @@ static ring_net *going_on(int32_t workers, uint64_t seed)
 }
 
 /* Every set of followers, lost at the same moment. */
-static void ring_goes_on_without_any_number_lost_at_once(void **state)
+static void ring_continues_after_simultaneous_losses(void **state)
 {
     (void)state;
     for (uint32_t set = 1; set < 16; set++) {
@@ -476,8 +476,9 @@ static void ring_goes_on_without_any_number_lost_at_once(void **state)
 }
 
 /* The second is lost at any tenth of a second after the first: before that is
- * noticed, while all meet, while they link, and when they are formed. */
-static void ring_goes_on_when_one_is_lost_in_a_rendezvous(void **state)
+ * noticed, during the rendezvous, while links are made, and when the ring is
+ * formed. */
+static void ring_continues_after_a_loss_in_a_rendezvous(void **state)
 {
     (void)state;
     for (int64_t after = 0; after <= 2000; after += 100)
@@ -494,9 +495,9 @@ static void ring_goes_on_when_one_is_lost_in_a_rendezvous(void **state)
         }
 }
 
-/* The chief's new process finds out that one of those it knew in its earlier
- * life is gone. */
-static void ring_goes_on_without_chief_and_one_more(void **state)
+/* The chief's new process finds that a worker it knew in its earlier life is
+ * lost. */
+static void ring_continues_after_losing_the_chief_and_another(void **state)
 {
     (void)state;
     ring_net *net = going_on(4, 7);
@@ -510,8 +511,8 @@ static void ring_goes_on_without_chief_and_one_more(void **state)
     free(net);
 }
 
-/* It lives, but its working thread never comes to meet the others. */
-static void ring_goes_on_without_one_that_never_joins(void **state)
+/* It lives, but its working thread never comes to the rendezvous. */
+static void ring_continues_without_a_worker_that_never_joins(void **state)
 {
     (void)state;
     ring_net *net = going_on(4, 9);
@@ -531,9 +532,9 @@ static void ring_goes_on_without_one_that_never_joins(void **state)
     free(net);
 }
 
-/* Where lost workers are waited for, each is declared lost: whoever started
- * it can start it again. */
-static void ring_declares_each_lost_while_it_waits(void **state)
+/* Where lost workers are waited for, each is declared lost, so that its
+ * supervisor can restart it. */
+static void ring_declares_each_worker_lost_while_it_waits(void **state)
 {
     (void)state;
     ring_net *net = malloc(sizeof *net);
@@ -552,7 +553,7 @@ static void ring_declares_each_lost_while_it_waits(void **state)
     free(net);
 }
 
-static void ring_gives_up_on_who_does_not_come(void **state)
+static void ring_gives_up_on_a_missing_worker(void **state)
 {
     (void)state;
     ring_net *net = malloc(sizeof *net);
@@ -577,7 +578,7 @@ static void ring_gives_up_on_who_does_not_come(void **state)
 }
 
 /* It joins and lives, but is not reached by the worker before it. */
-static void ring_ends_where_a_worker_does_not_link(void **state)
+static void ring_ends_when_a_worker_does_not_link(void **state)
 {
     (void)state;
     ring_net *net = malloc(sizeof *net);
@@ -599,7 +600,7 @@ static void ring_ends_where_a_worker_does_not_link(void **state)
     free(net);
 }
 
-/* When all wait and nothing moves, nobody waits for ever. */
+/* When all wait and nothing moves, every wait ends. */
 static void ring_recovers_from_a_lost_message(void **state)
 {
     (void)state;
@@ -708,8 +709,8 @@ static void ring_sums_with_workers_that_formed_first(void **state)
     free(net);
 }
 
-/* Who computes for long is not lost, nor is it stuck. */
-static void ring_waits_for_who_computes(void **state)
+/* A worker that computes for long is neither lost nor stuck. */
+static void ring_waits_for_a_computing_worker(void **state)
 {
     (void)state;
     ring_net *net = malloc(sizeof *net);
@@ -725,8 +726,8 @@ static void ring_waits_for_who_computes(void **state)
     free(net);
 }
 
-/* Who lives and waits for nobody, but gets nothing done any more. */
-static void ring_loses_a_worker_that_is_stuck(void **state)
+/* A worker that lives and waits for no other, but makes no more progress. */
+static void ring_declares_a_stuck_worker_lost(void **state)
 {
     (void)state;
     ring_net *net = malloc(sizeof *net);
@@ -774,7 +775,7 @@ static void ring_compares_clocks_with_the_chief(void **state)
                                    .incarnation = 1,
                                    .sequence = 1000,
                                    .value = { 5 } } },
-        net->now_ns); /* the answer to no heart of ours */
+        net->now_ns); /* acknowledges no heartbeat of ours */
     assert_int_equal(0, pl_ring_core_skew(net->node[1].core).ahead_ns);
     ring_close(net);
     free(net);
@@ -845,7 +846,7 @@ static void ring_drops_pieces_that_are_not_due(void **state)
     free(net);
 }
 
-static void ring_drops_early_pieces_that_cannot_be(void **state)
+static void ring_drops_impossible_early_pieces(void **state)
 {
     (void)state;
     static float payload[64];
@@ -902,32 +903,31 @@ static void ring_core_new_survives_each_failed_allocation(void **state)
     free(net);
 }
 
-UNIT_TESTS(
-    cmocka_unit_test(ring_sums_are_the_same_everywhere_for_any_cut),
-    cmocka_unit_test(ring_adds_in_rank_order_and_broadcasts),
-    cmocka_unit_test(ring_keeps_pieces_of_sums_that_come),
-    cmocka_unit_test(ring_sums_have_the_same_bits_where_they_are_no_numbers),
-    cmocka_unit_test(ring_exchange_gives_all_the_combined_status),
-    cmocka_unit_test(ring_exchange_gives_the_chief_all_statuses),
-    cmocka_unit_test(ring_traffic_of_the_chief_is_linear_in_workers),
-    cmocka_unit_test(ring_names_a_status_of_another_size),
-    cmocka_unit_test(ring_notices_a_silent_worker_and_joins_again),
-    cmocka_unit_test(ring_joins_again_when_a_new_process_comes),
-    cmocka_unit_test(ring_goes_on_without_one_where_told_so),
-    cmocka_unit_test(ring_goes_on_without_any_number_lost_at_once),
-    cmocka_unit_test(ring_goes_on_when_one_is_lost_in_a_rendezvous),
-    cmocka_unit_test(ring_goes_on_without_chief_and_one_more),
-    cmocka_unit_test(ring_goes_on_without_one_that_never_joins),
-    cmocka_unit_test(ring_declares_each_lost_while_it_waits),
-    cmocka_unit_test(ring_gives_up_on_who_does_not_come),
-    cmocka_unit_test(ring_recovers_from_a_lost_message),
-    cmocka_unit_test(ring_sums_when_one_ready_overtakes_another),
-    cmocka_unit_test(ring_sums_with_workers_that_formed_first),
-    cmocka_unit_test(ring_waits_for_who_computes),
-    cmocka_unit_test(ring_loses_a_worker_that_is_stuck),
-    cmocka_unit_test(ring_ends_where_a_worker_does_not_link),
-    cmocka_unit_test(ring_compares_clocks_with_the_chief),
-    cmocka_unit_test(ring_abort_of_one_ends_all),
-    cmocka_unit_test(ring_drops_pieces_that_are_not_due),
-    cmocka_unit_test(ring_drops_early_pieces_that_cannot_be),
-    cmocka_unit_test(ring_core_new_survives_each_failed_allocation))
+UNIT_TESTS(cmocka_unit_test(ring_sums_are_the_same_everywhere_for_any_cut),
+           cmocka_unit_test(ring_adds_in_rank_order_and_broadcasts),
+           cmocka_unit_test(ring_keeps_pieces_of_later_sums),
+           cmocka_unit_test(ring_sums_have_the_same_bits_where_they_are_nan),
+           cmocka_unit_test(ring_exchange_gives_all_the_combined_status),
+           cmocka_unit_test(ring_exchange_gives_the_chief_all_statuses),
+           cmocka_unit_test(ring_traffic_of_the_chief_is_linear_in_workers),
+           cmocka_unit_test(ring_names_a_status_of_another_size),
+           cmocka_unit_test(ring_notices_a_silent_worker_and_joins_again),
+           cmocka_unit_test(ring_joins_again_when_a_new_process_comes),
+           cmocka_unit_test(ring_continues_without_a_lost_worker_on_request),
+           cmocka_unit_test(ring_continues_after_simultaneous_losses),
+           cmocka_unit_test(ring_continues_after_a_loss_in_a_rendezvous),
+           cmocka_unit_test(ring_continues_after_losing_the_chief_and_another),
+           cmocka_unit_test(ring_continues_without_a_worker_that_never_joins),
+           cmocka_unit_test(ring_declares_each_worker_lost_while_it_waits),
+           cmocka_unit_test(ring_gives_up_on_a_missing_worker),
+           cmocka_unit_test(ring_recovers_from_a_lost_message),
+           cmocka_unit_test(ring_sums_when_one_ready_overtakes_another),
+           cmocka_unit_test(ring_sums_with_workers_that_formed_first),
+           cmocka_unit_test(ring_waits_for_a_computing_worker),
+           cmocka_unit_test(ring_declares_a_stuck_worker_lost),
+           cmocka_unit_test(ring_ends_when_a_worker_does_not_link),
+           cmocka_unit_test(ring_compares_clocks_with_the_chief),
+           cmocka_unit_test(ring_abort_of_one_ends_all),
+           cmocka_unit_test(ring_drops_pieces_that_are_not_due),
+           cmocka_unit_test(ring_drops_impossible_early_pieces),
+           cmocka_unit_test(ring_core_new_survives_each_failed_allocation))

@@ -164,7 +164,7 @@ static void ring_engine_sums_over_tcp(void **state)
     run(&job);
 }
 
-static void ring_engine_sums_among_those_who_have_the_keys(void **state)
+static void ring_engine_sums_among_workers_with_the_keys(void **state)
 {
     (void)state;
     static const pl_job_keys keys = { .workers = WORKERS };
@@ -177,7 +177,7 @@ static void ring_engine_sums_among_those_who_have_the_keys(void **state)
     }
 }
 
-static void ring_engine_gives_up_on_who_does_not_come(void **state)
+static void ring_engine_gives_up_on_a_missing_worker(void **state)
 {
     (void)state;
     static ring_job job;
@@ -229,7 +229,7 @@ static void ring_engine_new_survives_each_failed_allocation(void **state)
 
 UNIT_TESTS(cmocka_unit_test(ring_engine_sums_through_shared_memory),
            cmocka_unit_test(ring_engine_sums_over_tcp),
-           cmocka_unit_test(ring_engine_sums_among_those_who_have_the_keys),
-           cmocka_unit_test(ring_engine_gives_up_on_who_does_not_come),
+           cmocka_unit_test(ring_engine_sums_among_workers_with_the_keys),
+           cmocka_unit_test(ring_engine_gives_up_on_a_missing_worker),
            cmocka_unit_test(ring_engine_join_can_be_interrupted),
            cmocka_unit_test(ring_engine_new_survives_each_failed_allocation))

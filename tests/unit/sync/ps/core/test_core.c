@@ -48,11 +48,11 @@ static void ps_core_init_sets_parameters_and_step(void **state)
     assert_true(ps_look(rig, 0).initialized);
     assert_int_equal(7, ps_look(rig, 0).step);
     ps_quiet(rig); /* other servers may have nothing yet */
-    /* So a chief that comes again may give others... */
+    /* So a restarted chief may send others... */
     ps_init(rig, 5, first);
     const ps_sent *pulled = ps_answer(rig, 1, 0, 5);
     assert_memory_equal(first, pulled->bytes, sizeof first);
-    /* ... and when it has gone on, none. */
+    /* ... but none once it has continued. */
     ps_init(rig, 0, second);
     assert_memory_equal(first, rig->params, sizeof first);
     assert_int_equal(5, ps_look(rig, 0).step);
@@ -60,7 +60,7 @@ static void ps_core_init_sets_parameters_and_step(void **state)
     ps_close(rig);
 }
 
-static void ps_core_init_sets_the_slots_back(void **state)
+static void ps_core_init_resets_the_slots(void **state)
 {
     (void)state;
     ps_rig *rig = ps_open((pl_ps_core_opts) { .workers = 1 }, "adagrad");
@@ -76,7 +76,7 @@ static void ps_core_init_sets_the_slots_back(void **state)
     ps_close(rig);
 }
 
-static void ps_core_init_is_the_chiefs_alone(void **state)
+static void ps_core_init_is_for_the_chief_only(void **state)
 {
     (void)state;
     ps_rig *rig = ps_open((pl_ps_core_opts) { 0 }, "sgd");
@@ -176,7 +176,7 @@ static void ps_core_wrong_shapes_are_refused(void **state)
         ps_quiet(rig);
     }
     assert_int_equal(0, ps_look(rig, 0).step);
-    ps_push(rig, 0, 0, -1.0f); /* and it goes on */
+    ps_push(rig, 0, 0, -1.0f); /* and it continues */
     ps_answer_of(rig, 0, 0, 1, 1.0f);
     ps_close(rig);
 }
@@ -200,7 +200,7 @@ static void ps_core_gradients_that_are_not_finite_are_refused(void **state)
     }
 }
 
-/* The refusal was lost: who asks again hears it again. (R2) */
+/* The refusal was lost: a repeated request is refused again. (R2) */
 static void ps_core_refusal_is_repeated(void **state)
 {
     (void)state;
@@ -296,7 +296,7 @@ static void ps_core_pieces_make_a_push_in_any_order(void **state)
     ps_close(rig);
 }
 
-static void ps_core_asks_for_what_is_missing(void **state)
+static void ps_core_requests_missing_pieces(void **state)
 {
     (void)state;
     ps_rig *rig = ps_open(
@@ -362,7 +362,7 @@ static void ps_core_answer_keeps_to_the_window(void **state)
     ps_close(rig);
 }
 
-static void ps_core_kinds_that_are_no_request_are_refused(void **state)
+static void ps_core_frames_that_are_not_requests_are_refused(void **state)
 {
     (void)state;
     static const pl_frame_kind kinds[] = {
@@ -382,8 +382,8 @@ static void ps_core_kinds_that_are_no_request_are_refused(void **state)
 
 UNIT_TESTS(cmocka_unit_test(ps_core_new_survives_each_failed_allocation),
            cmocka_unit_test(ps_core_init_sets_parameters_and_step),
-           cmocka_unit_test(ps_core_init_sets_the_slots_back),
-           cmocka_unit_test(ps_core_init_is_the_chiefs_alone),
+           cmocka_unit_test(ps_core_init_resets_the_slots),
+           cmocka_unit_test(ps_core_init_is_for_the_chief_only),
            cmocka_unit_test(ps_core_init_of_an_impossible_step_is_refused),
            cmocka_unit_test(ps_core_push_before_init_is_refused),
            cmocka_unit_test(ps_core_push_of_the_evaluator_is_refused),
@@ -394,6 +394,6 @@ UNIT_TESTS(cmocka_unit_test(ps_core_new_survives_each_failed_allocation),
            cmocka_unit_test(ps_core_push_is_applied_once_and_answered_again),
            cmocka_unit_test(ps_core_frames_of_another_life_are_ignored),
            cmocka_unit_test(ps_core_pieces_make_a_push_in_any_order),
-           cmocka_unit_test(ps_core_asks_for_what_is_missing),
+           cmocka_unit_test(ps_core_requests_missing_pieces),
            cmocka_unit_test(ps_core_answer_keeps_to_the_window),
-           cmocka_unit_test(ps_core_kinds_that_are_no_request_are_refused))
+           cmocka_unit_test(ps_core_frames_that_are_not_requests_are_refused))

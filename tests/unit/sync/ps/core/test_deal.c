@@ -1,9 +1,9 @@
-/* Who shares the data of a sync job from which step on: invariants D1 to D4 of
- * sync/ps/core/deal.c.
+/* Which workers share the data of a sync job from which step on: invariants D1
+ * to D4 of sync/ps/core/deal.c.
  *
  * Invariants and the tests that check them:
- *   deal D1  ps_deal_is_among_those_who_are_there
- *   deal D2  ps_deal_is_among_those_who_are_there
+ *   deal D1  ps_deal_is_among_the_present_workers
+ *   deal D2  ps_deal_is_among_the_present_workers
  *   deal D3  ps_deal_is_to_all_after_a_rollback
  *   deal D4  ps_deal_is_settled_a_step_earlier */
 #include "support/ps.h"
@@ -19,7 +19,7 @@ static const pl_ps_core_opts three = {
     .end_step = 8,
 };
 
-/* A worker asks for the deal of `step`, the first of `epoch`. */
+/* A worker requests the deal of `step`, the first of `epoch`. */
 static pl_deal ask(ps_rig *rig, int32_t worker, int64_t step, int64_t epoch)
 {
     pl_frame frame = ps_request(rig, worker, PL_FRAME_SHARE);
@@ -52,7 +52,7 @@ static void make_step(ps_rig *rig, int64_t step, unsigned workers)
     assert_int_equal(step + 1, ps_look(rig, 0).step);
 }
 
-/* All make a step, then worker 2 is silent for so long that it is lost. */
+/* All make a step, then worker 2 is silent until it is lost. */
 static ps_rig *start_and_lose(void)
 {
     ps_rig *rig = ps_start(three, 0);
@@ -62,7 +62,7 @@ static ps_rig *start_and_lose(void)
     return rig;
 }
 
-static void ps_deal_is_among_those_who_are_there(void **state)
+static void ps_deal_is_among_the_present_workers(void **state)
 {
     (void)state;
     ps_rig *rig = start_and_lose();
@@ -133,7 +133,7 @@ static void ps_deal_is_to_all_after_a_rollback(void **state)
     ps_close(rig);
 }
 
-UNIT_TESTS(cmocka_unit_test(ps_deal_is_among_those_who_are_there),
+UNIT_TESTS(cmocka_unit_test(ps_deal_is_among_the_present_workers),
            cmocka_unit_test(ps_deal_is_settled_a_step_earlier),
            cmocka_unit_test(ps_deal_is_of_steps_that_will_be_made),
            cmocka_unit_test(ps_deal_is_to_all_after_a_rollback))

@@ -1,16 +1,16 @@
-/* Joining, hearts, loss, leaving, the end.
+/* Joining, heartbeats, loss, leaving, the end.
  *
  * Invariants and the tests that check them:
  *   core P1     ps_members_failure_of_one_ends_the_job
  *   core P4     ps_members_early_interrupt_is_no_failure
  *   members J1  ps_members_join_is_welcomed_with_an_incarnation
- *   members J2  ps_members_joins_that_make_no_sense_are_refused
+ *   members J2  ps_members_invalid_joins_are_refused
  *   members J3  ps_members_newer_process_takes_the_place
- *   members J6  ps_members_workers_stay_until_the_chief_knows_all
+ *   members J6  ps_members_workers_stay_until_the_chief_has_reports
  *   watch L2    ps_members_silence_means_lost,
  *               ps_members_stuck_worker_is_lost
  *   watch L3    ps_members_wait_ends_at_the_rejoin_timeout,
- *               ps_members_who_never_joins_is_named
+ *               ps_members_absent_task_is_named
  *   ssp C2      ps_members_lost_ssp_worker_keeps_pace_when_it_is_back */
 #include "support/ps.h"
 #include "sync/ps/messages/messages.h"
@@ -49,7 +49,7 @@ static void ps_members_join_is_welcomed_with_an_incarnation(void **state)
 }
 
 /* J2 */
-static void ps_members_joins_that_make_no_sense_are_refused(void **state)
+static void ps_members_invalid_joins_are_refused(void **state)
 {
     (void)state;
     static const char *const joins[][2] = {
@@ -77,7 +77,7 @@ static void ps_members_joins_that_make_no_sense_are_refused(void **state)
           "000000000000002a" },
     };
     ps_rig *rig = ps_open((pl_ps_core_opts) { 0 }, "sgd");
-    join_as(rig, 31, /* the chief tells the number of the job */
+    join_as(rig, 31, /* the chief provides the number of the job */
             "{\"role\": \"worker\", \"index\": 0, \"job\": "
             "\"000000000000002a\"}");
     ps_expect(rig, 31, PL_FRAME_WELCOME);
@@ -124,7 +124,7 @@ static void ps_members_join_names_the_first_setting_that_differs(void **state)
     ps_close(rig);
 }
 
-static void ps_members_new_process_has_nothing_that_a_codec_kept(void **state)
+static void ps_members_new_process_has_no_codec_residual(void **state)
 {
     (void)state;
     static const struct {
@@ -152,7 +152,7 @@ static void ps_members_newer_process_takes_the_place(void **state)
     assert_int_equal(old, refuse->frame.incarnation);
     assert_non_null(strstr(refuse->bytes, "a newer process has taken"));
     assert_true(ps_expect(rig, 77, PL_FRAME_WELCOME)->frame.incarnation > old);
-    /* The old one thaws: neither its gradient nor its heart counts. */
+    /* The old one thaws: neither its gradient nor its heartbeat counts. */
     ps_push(rig, 1, 0, -1.0f);
     ps_expect_text(rig, rig->peer[1], PL_FRAME_REFUSE, "no longer, a member");
     ps_say(rig, 88,
@@ -162,7 +162,7 @@ static void ps_members_newer_process_takes_the_place(void **state)
     ps_close(rig);
 }
 
-/* Another server takes incarnations from the workers, who have them of
+/* Another server takes incarnations from the workers, which have them from
  * server 0. */
 static void ps_members_older_incarnation_is_refused_by_a_follower(void **state)
 {
@@ -189,7 +189,7 @@ static void ps_members_older_incarnation_is_refused_by_a_follower(void **state)
     ps_close(rig);
 }
 
-static void ps_members_hearts_are_answered_with_the_state(void **state)
+static void ps_members_heartbeats_are_answered_with_the_state(void **state)
 {
     (void)state;
     ps_rig *rig = ps_start((pl_ps_core_opts) { .mode = PL_PS_ASYNC }, 3);
@@ -229,7 +229,7 @@ static void ps_members_silence_means_lost(void **state)
     assert_int_equal(1, rig->lost[1]);
     assert_int_equal(0, rig->lost[0]);
     assert_int_equal(1, ps_look(rig, 0).lost);
-    ps_pass(rig, 5000, 1); /* told once */
+    ps_pass(rig, 5000, 1); /* reported once */
     assert_int_equal(1, rig->lost[1]);
     assert_ok(pl_ps_core_outcome(rig->core));
     ps_close(rig);
@@ -269,7 +269,7 @@ static void ps_members_stuck_worker_is_lost(void **state)
         ps_tick(rig, 500);
     }
     assert_int_equal(1, rig->lost[1]);
-    /* Who waits or evaluates may do so for any time. */
+    /* A task may wait or evaluate for any time. */
     assert_int_equal(0, rig->lost[0]);
     ps_close(rig);
 }
@@ -335,12 +335,12 @@ static void ps_members_abort_ends_the_job_at_once(void **state)
         assert_failed(rig, "worker 1 (node1, process 100) is lost at step 0");
         const ps_sent *over = ps_expect(rig, rig->peer[0], PL_FRAME_OVER);
         assert_int_equal(PL_STOP_FAILED, over->frame.flags);
-        assert_int_equal(0, rig->lost[1]); /* nobody is to start it anew */
+        assert_int_equal(0, rig->lost[1]); /* it will not be restarted */
         ps_close(rig);
     }
 }
 
-static void ps_members_continue_goes_on_without_a_worker(void **state)
+static void ps_members_continue_mode_proceeds_without_a_worker(void **state)
 {
     (void)state;
     ps_rig *rig = ps_start(
@@ -365,7 +365,7 @@ static void ps_members_continue_goes_on_without_a_worker(void **state)
     ps_close(rig);
 }
 
-/* Without the chief nobody would decide: it is waited for in any case. */
+/* Without the chief no decision is possible: it is waited for in any case. */
 static void ps_members_chief_is_waited_for_also_in_continue(void **state)
 {
     (void)state;
@@ -380,8 +380,8 @@ static void ps_members_chief_is_waited_for_also_in_continue(void **state)
     ps_close(rig);
 }
 
-/* ssp: a supervised worker comes again in seconds, so it is waited for. */
-static void ps_members_supervised_ssp_waits_for_who_is_lost(void **state)
+/* ssp: a supervised worker is restarted within seconds, so it is waited for. */
+static void ps_members_supervised_ssp_waits_for_a_lost_worker(void **state)
 {
     (void)state;
     for (int supervised = 0; supervised <= 1; supervised++) {
@@ -434,7 +434,7 @@ static void ps_members_lost_ssp_worker_keeps_pace_when_it_is_back(void **state)
     }
 }
 
-/* ssp: whoever supervises the job knows that it does not come back. */
+/* ssp: the supervisor knows that it does not come back. */
 static void ps_members_worker_that_is_gone_is_not_waited_for(void **state)
 {
     (void)state;
@@ -450,7 +450,7 @@ static void ps_members_worker_that_is_gone_is_not_waited_for(void **state)
     ps_close(rig);
 }
 
-/* The way to the chief was cut while the others left. */
+/* The path to the chief was cut while the others left. */
 static void ps_members_final_pull_is_answered_when_the_chief_is_back(
     void **state)
 {
@@ -508,8 +508,8 @@ static void ps_members_worker_that_was_given_up_is_answered(void **state)
     ps_close(rig);
 }
 
-/* A step that takes long, on a way that was cut for a while. */
-static void ps_members_hearts_with_progress_bring_a_worker_back(void **state)
+/* A step that takes long, on a path that was cut for a while. */
+static void ps_members_heartbeats_with_progress_restore_a_worker(void **state)
 {
     (void)state;
     ps_rig *rig = ps_start((pl_ps_core_opts) { 0 }, 0);
@@ -543,7 +543,7 @@ static void ps_members_nothing_changes_after_the_final_pull(void **state)
 }
 
 /* L3 */
-static void ps_members_who_never_joins_is_named(void **state)
+static void ps_members_absent_task_is_named(void **state)
 {
     (void)state;
     ps_rig *rig = ps_open(
@@ -589,7 +589,7 @@ static void ps_members_final_pull_waits_for_all_others(void **state)
 
 /* A server 0 that dies with reports the chief did not get is followed by one
  * that needs all workers again. (J6) */
-static void ps_members_workers_stay_until_the_chief_knows_all(void **state)
+static void ps_members_workers_stay_until_the_chief_has_reports(void **state)
 {
     (void)state;
     for (int silent = 0; silent <= 1; silent++) {
@@ -601,7 +601,7 @@ static void ps_members_workers_stay_until_the_chief_knows_all(void **state)
         ps_quiet(rig); /* the report may be lost */
         assert_false(pl_ps_core_finished(rig->core));
         if (silent != 0)
-            ps_tick(rig, 200); /* or the chief's word that it has it */
+            ps_tick(rig, 200); /* or the chief's acknowledgement */
         else
             ps_heard(rig);
         ps_done(rig, 1);
@@ -645,7 +645,7 @@ static void ps_members_reports_are_gathered_for_the_chief(void **state)
     ps_forget(rig);
     ps_say_text(rig, rig->peer[2], ps_request(rig, 2, PL_FRAME_BYE),
                 "{\"steps\": 2}");
-    ps_probe(rig, 2, PL_FRAME_BYE, 0); /* asked too early: it is heard */
+    ps_probe(rig, 2, PL_FRAME_BYE, 0); /* probed early: acknowledged */
     assert_int_equal(PL_ACK_COMPLETE,
                      ps_expect(rig, rig->peer[2], PL_FRAME_ACK)->frame.flags);
     ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE),
@@ -660,7 +660,7 @@ static void ps_members_reports_are_gathered_for_the_chief(void **state)
     assert_int_equal(2, report->frame.step);
     assert_int_equal(5 * PS_MS, report->frame.value[1]);
     ps_heard(rig);
-    for (int i = 0; i < 2; i++) { /* asked again, told again */
+    for (int i = 0; i < 2; i++) { /* requested again, answered again */
         assert_int_equal(
             PL_ACK_DONE,
             ps_expect(rig, rig->peer[2], PL_FRAME_ACK)->frame.flags);
@@ -676,7 +676,7 @@ static void ps_members_reports_are_gathered_for_the_chief(void **state)
     ps_close(rig);
 }
 
-/* It has nothing to save, but nobody did anything wrong. (P4) */
+/* It has nothing to save, but nothing failed. (P4) */
 static void ps_members_early_interrupt_is_no_failure(void **state)
 {
     (void)state;
@@ -690,7 +690,7 @@ static void ps_members_early_interrupt_is_no_failure(void **state)
     ps_close(rig);
 }
 
-/* Settings do not tell how large the data make a model. */
+/* Settings do not show how large the data make a model. */
 static void ps_members_join_of_another_size_is_refused(void **state)
 {
     (void)state;
@@ -724,7 +724,7 @@ static void ps_members_failure_of_one_ends_the_job(void **state)
     ps_say_text(rig, rig->peer[0], stop, "another reason");
     assert_failed(rig, "worker 1: the loss is not a number");
     ps_forget(rig);
-    ps_tick(rig, 1000); /* some time to say goodbye, not for ever */
+    ps_tick(rig, 1000); /* some time to say goodbye, but not forever */
     assert_false(pl_ps_core_finished(rig->core));
     ps_tick(rig, 1500);
     assert_true(pl_ps_core_finished(rig->core));
@@ -757,32 +757,32 @@ static void ps_members_report_survives_a_clock_that_steps_back(void **state)
 UNIT_TESTS(
     cmocka_unit_test(ps_members_report_survives_a_clock_that_steps_back),
     cmocka_unit_test(ps_members_join_is_welcomed_with_an_incarnation),
-    cmocka_unit_test(ps_members_joins_that_make_no_sense_are_refused),
+    cmocka_unit_test(ps_members_invalid_joins_are_refused),
     cmocka_unit_test(ps_members_join_names_the_first_setting_that_differs),
     cmocka_unit_test(ps_members_newer_process_takes_the_place),
-    cmocka_unit_test(ps_members_new_process_has_nothing_that_a_codec_kept),
+    cmocka_unit_test(ps_members_new_process_has_no_codec_residual),
     cmocka_unit_test(ps_members_older_incarnation_is_refused_by_a_follower),
-    cmocka_unit_test(ps_members_hearts_are_answered_with_the_state),
+    cmocka_unit_test(ps_members_heartbeats_are_answered_with_the_state),
     cmocka_unit_test(ps_members_silence_means_lost),
     cmocka_unit_test(ps_members_stuck_worker_is_lost),
     cmocka_unit_test(ps_members_stuck_worker_is_named),
     cmocka_unit_test(ps_members_lost_worker_may_come_back),
     cmocka_unit_test(ps_members_wait_ends_at_the_rejoin_timeout),
     cmocka_unit_test(ps_members_abort_ends_the_job_at_once),
-    cmocka_unit_test(ps_members_continue_goes_on_without_a_worker),
+    cmocka_unit_test(ps_members_continue_mode_proceeds_without_a_worker),
     cmocka_unit_test(ps_members_chief_is_waited_for_also_in_continue),
-    cmocka_unit_test(ps_members_supervised_ssp_waits_for_who_is_lost),
+    cmocka_unit_test(ps_members_supervised_ssp_waits_for_a_lost_worker),
     cmocka_unit_test(ps_members_lost_ssp_worker_keeps_pace_when_it_is_back),
     cmocka_unit_test(ps_members_worker_that_is_gone_is_not_waited_for),
     cmocka_unit_test(ps_members_final_pull_is_answered_when_the_chief_is_back),
     cmocka_unit_test(ps_members_lost_evaluator_may_come_back),
     cmocka_unit_test(ps_members_worker_that_was_given_up_is_answered),
-    cmocka_unit_test(ps_members_hearts_with_progress_bring_a_worker_back),
+    cmocka_unit_test(ps_members_heartbeats_with_progress_restore_a_worker),
     cmocka_unit_test(ps_members_nothing_changes_after_the_final_pull),
-    cmocka_unit_test(ps_members_who_never_joins_is_named),
+    cmocka_unit_test(ps_members_absent_task_is_named),
     cmocka_unit_test(ps_members_final_pull_waits_for_all_others),
     cmocka_unit_test(ps_members_malformed_report_counts_as_lost),
-    cmocka_unit_test(ps_members_workers_stay_until_the_chief_knows_all),
+    cmocka_unit_test(ps_members_workers_stay_until_the_chief_has_reports),
     cmocka_unit_test(ps_members_reports_are_gathered_for_the_chief),
     cmocka_unit_test(ps_members_early_interrupt_is_no_failure),
     cmocka_unit_test(ps_members_join_of_another_size_is_refused),

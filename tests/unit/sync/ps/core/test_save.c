@@ -2,20 +2,20 @@
  * while training goes on, complete when all parts are.
  *
  * Invariants and the tests that check them:
- *   save K1  ps_save_is_of_the_moment_the_chief_was_told
+ *   save K1  ps_save_is_of_the_state_that_the_chief_froze
  *   save K2  ps_save_holds_a_step,
  *            ps_save_holds_gradients_one_by_one
  *   save K3  ps_save_is_complete_when_all_parts_are,
  *            ps_save_takes_only_parts_of_its_own
  *   save K4  ps_save_is_given_up_with_a_chief_that_began_it,
  *            ps_save_that_is_being_completed_keeps_the_chief_out
- *   save K5  ps_save_part_is_told_until_it_is_heard */
+ *   save K5  ps_save_part_is_resent_until_acknowledged */
 #include "support/ps.h"
 
 #define PLAN   "plan"
 #define NUMBER 5
 
-/* What the core asked of the disk. */
+/* What the core requested from the disk. */
 typedef struct disk {
     int saves, commits, loads, cancels;
     bool busy;  /* with what was cancelled: nothing can begin */
@@ -134,7 +134,7 @@ static void pause_for(ps_rig *rig, unsigned flags)
     ps_say(rig, rig->peer[0], frame, NULL);
 }
 
-/* What the chief is told of the last save. */
+/* The outcome of the last save, as sent to the chief. */
 static const ps_sent *expect_saved(ps_rig *rig, pl_saved saved)
 {
     const ps_sent *sent = ps_expect(rig, rig->peer[0], PL_FRAME_ACK);
@@ -159,7 +159,7 @@ static void stored(ps_rig *rig, pl_saved outcome, const char *why)
         rig->now_ns);
 }
 
-/* The other server tells server 0 of its part. */
+/* The other server reports its part to server 0. */
 static void other_saved(ps_rig *rig, int64_t number, pl_saved outcome,
                         const char *why)
 {
@@ -215,7 +215,7 @@ static void ps_save_is_complete_when_all_parts_are(void **state)
 }
 
 /* K3 */
-static void ps_save_that_failed_anywhere_is_said_once(void **state)
+static void ps_save_failure_of_any_part_is_reported_once(void **state)
 {
     (void)state;
     ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
@@ -246,12 +246,12 @@ static void ps_save_takes_only_parts_of_its_own(void **state)
 {
     (void)state;
     ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
-    other_saved(rig, NUMBER, PL_SAVED_GOOD, ""); /* not begun: told again */
+    other_saved(rig, NUMBER, PL_SAVED_GOOD, ""); /* not begun: sent again */
     ps_quiet(rig);
     ask(rig, PL_FRAME_SAVE, 0, 0, 0);
     ps_done(rig, 0);
     stored(rig, PL_SAVED_GOOD, NULL);
-    other_saved(rig, NUMBER - 1, PL_SAVED_GOOD, ""); /* heard, of no use */
+    other_saved(rig, NUMBER - 1, PL_SAVED_GOOD, ""); /* received, ignored */
     ps_expect(rig, PS_SERVER, PL_FRAME_SAVED);
     assert_int_equal(0, d.commits);
     ps_say(rig, rig->peer[1],
@@ -264,7 +264,8 @@ static void ps_save_takes_only_parts_of_its_own(void **state)
     ps_close(rig);
 }
 
-/* The chief goes before all servers know: what was begun is given up. (K4) */
+/* The chief is lost before all servers know: what was begun is given up. (K4)
+ */
 static void ps_save_is_given_up_with_a_chief_that_began_it(void **state)
 {
     (void)state;
@@ -285,7 +286,7 @@ static void ps_save_is_given_up_with_a_chief_that_began_it(void **state)
     ps_close(rig);
 }
 
-static void ps_save_goes_on_without_a_chief_that_thawed(void **state)
+static void ps_save_continues_without_a_chief_that_thawed(void **state)
 {
     (void)state;
     ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
@@ -302,7 +303,7 @@ static void ps_save_goes_on_without_a_chief_that_thawed(void **state)
     ps_close(rig);
 }
 
-static void ps_save_is_the_chiefs_alone(void **state)
+static void ps_save_is_for_the_chief_only(void **state)
 {
     (void)state;
     ps_rig *rig = start_alone((pl_ps_core_opts) { 0 });
@@ -373,8 +374,8 @@ static void ps_save_holds_gradients_one_by_one(void **state)
     ps_close(rig);
 }
 
-/* One that was lost comes back when the chief was told the counts. (K2) */
-static void ps_save_is_of_the_moment_the_chief_was_told(void **state)
+/* A lost worker comes back after the chief received the counts. (K2) */
+static void ps_save_is_of_the_state_that_the_chief_froze(void **state)
 {
     (void)state;
     ps_rig *rig = start_alone((pl_ps_core_opts) { .mode = PL_PS_ASYNC });
@@ -403,7 +404,7 @@ static void ps_save_is_forgotten_when_all_is_rolled_back(void **state)
     ps_close(rig);
 }
 
-static void ps_save_has_nothing_that_a_codec_kept(void **state)
+static void ps_save_has_no_codec_residual(void **state)
 {
     (void)state;
     static const struct {
@@ -439,7 +440,7 @@ static void ps_save_load_sets_step_and_counts(void **state)
     assert_int_equal(7, ps_look(rig, 0).step);
     assert_int_equal(3, ps_look(rig, 0).applied_of_worker);
     assert_int_equal(4, ps_look(rig, 1).applied_of_worker);
-    ask(rig, PL_FRAME_LOAD, 7, 5, 6); /* by a chief that came again */
+    ask(rig, PL_FRAME_LOAD, 7, 5, 6); /* by a restarted chief */
     assert_int_equal(2, d.loads);
     stored(rig, PL_SAVED_GOOD, NULL);
     ps_done(rig, 0);
@@ -455,8 +456,8 @@ static void ps_save_load_sets_step_and_counts(void **state)
     ps_close(rig);
 }
 
-/* When it is done old ones are removed: the chief is not to choose one of
- * them, so it is let in when the last one is certain. (K4) */
+/* When it is complete old ones are removed: the chief must not choose one of
+ * them, so it is admitted when the last one is certain. (K4) */
 static void ps_save_that_is_being_completed_keeps_the_chief_out(void **state)
 {
     (void)state;
@@ -545,7 +546,7 @@ static void ps_save_applies_the_held_gradient_of_one_that_died(void **state)
 }
 
 /* K5 */
-static void ps_save_part_is_told_until_it_is_heard(void **state)
+static void ps_save_part_is_resent_until_acknowledged(void **state)
 {
     (void)state;
     ps_rig *rig = start_follower(PL_PS_SYNC);
@@ -573,19 +574,19 @@ static void ps_save_part_is_told_until_it_is_heard(void **state)
 
 UNIT_TESTS(
     cmocka_unit_test(ps_save_is_complete_when_all_parts_are),
-    cmocka_unit_test(ps_save_that_failed_anywhere_is_said_once),
+    cmocka_unit_test(ps_save_failure_of_any_part_is_reported_once),
     cmocka_unit_test(ps_save_takes_only_parts_of_its_own),
     cmocka_unit_test(ps_save_is_given_up_with_a_chief_that_began_it),
-    cmocka_unit_test(ps_save_goes_on_without_a_chief_that_thawed),
-    cmocka_unit_test(ps_save_is_the_chiefs_alone),
+    cmocka_unit_test(ps_save_continues_without_a_chief_that_thawed),
+    cmocka_unit_test(ps_save_is_for_the_chief_only),
     cmocka_unit_test(ps_save_waits_for_one_that_was_cancelled),
     cmocka_unit_test(ps_save_holds_a_step),
     cmocka_unit_test(ps_save_holds_gradients_one_by_one),
-    cmocka_unit_test(ps_save_is_of_the_moment_the_chief_was_told),
+    cmocka_unit_test(ps_save_is_of_the_state_that_the_chief_froze),
     cmocka_unit_test(ps_save_is_forgotten_when_all_is_rolled_back),
     cmocka_unit_test(ps_save_load_sets_step_and_counts),
-    cmocka_unit_test(ps_save_has_nothing_that_a_codec_kept),
+    cmocka_unit_test(ps_save_has_no_codec_residual),
     cmocka_unit_test(ps_save_that_is_being_completed_keeps_the_chief_out),
     cmocka_unit_test(ps_save_load_that_fails_ends_the_job),
     cmocka_unit_test(ps_save_applies_the_held_gradient_of_one_that_died),
-    cmocka_unit_test(ps_save_part_is_told_until_it_is_heard))
+    cmocka_unit_test(ps_save_part_is_resent_until_acknowledged))

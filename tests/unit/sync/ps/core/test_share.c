@@ -1,10 +1,10 @@
-/* The share of a worker that is gone is read by the others.
+/* The share of a lost worker is read by the others.
  *
  * Invariants and the tests that check them:
- *   share H1  ps_share_goes_on_to_the_next,
- *             ps_share_lets_the_chief_wait_until_all_are_done
+ *   share H1  ps_share_passes_to_the_next_reader,
+ *             ps_share_chief_waits_until_all_shares_are_read
  *   share H2  ps_share_of_a_lost_worker_goes_to_one_other,
- *             ps_share_is_taken_back_by_who_is_back */
+ *             ps_share_is_taken_back_by_a_returned_worker */
 #include "support/ps.h"
 
 #define OTHERS 3u /* workers 0 and 1, as a mask: all but the last */
@@ -41,21 +41,22 @@ static const ps_sent *make(ps_rig *rig, int32_t worker, int64_t step)
     return ps_answer(rig, worker, 0, step);
 }
 
-/* One of a share that is another's by now: it leaves `step` as it is. */
+/* One of a share that another worker reads by now: it leaves `step` as it is.
+ */
 static void make_in_vain(ps_rig *rig, int32_t worker, int64_t step)
 {
     ps_push(rig, worker, step, -1.0f);
     ps_answer(rig, worker, PL_ANSWER_DROPPED, step);
 }
 
-/* Worker 2 is silent for so long that it is lost. */
+/* Worker 2 is silent until it is lost. */
 static void lose_last(ps_rig *rig)
 {
     ps_pass(rig, 6000, OTHERS);
     assert_int_equal(1, rig->lost[2]);
 }
 
-/* Worker 2 makes two gradients of its share and is not heard of again. */
+/* Worker 2 makes two gradients of its share and then stays silent. */
 static ps_rig *start_and_lose(void)
 {
     ps_rig *rig = ps_start(three, 0);
@@ -93,7 +94,7 @@ static void ps_share_of_a_lost_worker_goes_to_one_other(void **state)
     expect_share(rig, 1, 2, 2);
     ps_probe(rig, 1, PL_FRAME_SHARE, 0); /* the answer was lost */
     expect_share(rig, 1, 2, 2);
-    ask(rig, 0, 0, 5); /* nobody else's is left */
+    ask(rig, 0, 0, 5); /* no other share is left */
     expect_share(rig, 0, 0, 0);
     const ps_sent *answer = make(rig, 1, 3);
     assert_int_equal(1, answer->frame.value[0]); /* made by it */
@@ -106,7 +107,7 @@ static void ps_share_of_a_lost_worker_goes_to_one_other(void **state)
     ps_close(rig);
 }
 
-static void ps_share_of_who_is_there_or_awaited_is_not_given(void **state)
+static void ps_share_of_a_present_or_awaited_worker_is_kept(void **state)
 {
     (void)state;
     ps_rig *rig = ps_start(three, 0);
@@ -122,7 +123,7 @@ static void ps_share_of_who_is_there_or_awaited_is_not_given(void **state)
     ps_close(rig);
 }
 
-static void ps_share_lets_the_chief_wait_until_all_are_done(void **state)
+static void ps_share_chief_waits_until_all_shares_are_read(void **state)
 {
     (void)state;
     ps_rig *rig = ps_start(three, 0);
@@ -142,7 +143,7 @@ static void ps_share_lets_the_chief_wait_until_all_are_done(void **state)
 
 /* The chief waits for a share to be left when the worker whose share it has
  * read is back: that one is done soon, but not the others. */
-static void ps_share_lets_the_chief_wait_when_one_is_back(void **state)
+static void ps_share_chief_waits_when_a_worker_returns(void **state)
 {
     (void)state;
     ps_rig *rig = ps_start(three, 0);
@@ -162,7 +163,7 @@ static void ps_share_lets_the_chief_wait_when_one_is_back(void **state)
 }
 
 /* It was frozen, not dead: a gradient that it made is not used twice. */
-static void ps_share_is_taken_back_by_who_is_back(void **state)
+static void ps_share_is_taken_back_by_a_returned_worker(void **state)
 {
     (void)state;
     ps_rig *rig = start_and_hand_over();
@@ -191,7 +192,7 @@ static void ps_share_is_taken_back_by_a_new_process(void **state)
 }
 
 /* The reader of a lost share is lost, too: its reader is the next one. */
-static void ps_share_goes_on_to_the_next(void **state)
+static void ps_share_passes_to_the_next_reader(void **state)
 {
     (void)state;
     ps_rig *rig = start_and_hand_over();
@@ -205,9 +206,10 @@ static void ps_share_goes_on_to_the_next(void **state)
     ps_close(rig);
 }
 
-/* ssp: who reads a lost worker's share holds up nobody, and neither does who
- * waits for one; who is back keeps pace with the others from then on. */
-static void ps_share_reader_holds_up_no_ssp_worker(void **state)
+/* ssp: a worker that reads a lost worker's share blocks no other, nor does one
+ * that waits for a share; a worker that is back keeps pace with the others from
+ * then on. */
+static void ps_share_reader_blocks_no_ssp_worker(void **state)
 {
     (void)state;
     pl_ps_core_opts opts = three;
@@ -260,7 +262,7 @@ static void ps_share_worker_back_in_a_freeze_is_not_ahead(void **state)
     ps_close(rig);
 }
 
-static void ps_share_that_cannot_be_is_refused(void **state)
+static void ps_share_impossible_request_is_refused(void **state)
 {
     (void)state;
     static const int64_t values[][2] = {
@@ -283,12 +285,12 @@ static void ps_share_that_cannot_be_is_refused(void **state)
 }
 
 UNIT_TESTS(cmocka_unit_test(ps_share_of_a_lost_worker_goes_to_one_other),
-           cmocka_unit_test(ps_share_of_who_is_there_or_awaited_is_not_given),
-           cmocka_unit_test(ps_share_lets_the_chief_wait_until_all_are_done),
-           cmocka_unit_test(ps_share_is_taken_back_by_who_is_back),
+           cmocka_unit_test(ps_share_of_a_present_or_awaited_worker_is_kept),
+           cmocka_unit_test(ps_share_chief_waits_until_all_shares_are_read),
+           cmocka_unit_test(ps_share_is_taken_back_by_a_returned_worker),
            cmocka_unit_test(ps_share_is_taken_back_by_a_new_process),
-           cmocka_unit_test(ps_share_goes_on_to_the_next),
-           cmocka_unit_test(ps_share_reader_holds_up_no_ssp_worker),
-           cmocka_unit_test(ps_share_lets_the_chief_wait_when_one_is_back),
+           cmocka_unit_test(ps_share_passes_to_the_next_reader),
+           cmocka_unit_test(ps_share_reader_blocks_no_ssp_worker),
+           cmocka_unit_test(ps_share_chief_waits_when_a_worker_returns),
            cmocka_unit_test(ps_share_worker_back_in_a_freeze_is_not_ahead),
-           cmocka_unit_test(ps_share_that_cannot_be_is_refused))
+           cmocka_unit_test(ps_share_impossible_request_is_refused))

@@ -1,13 +1,13 @@
-/* Gradients become updates: which, in which order, how many, and who may go
- * on.
+/* Gradients become updates: which, in which order, how many, and which workers
+ * may continue.
  *
  * Invariants and the tests that check them:
- *   members J4  ps_update_new_process_need_not_send_what_is_here
+ *   members J4  ps_update_new_process_skips_a_kept_gradient
  *   sync S3     ps_update_stale_gradient_is_dropped_and_answered
  *   async I5    ps_update_counts_async_steps_exactly,
- *               ps_update_grant_of_a_lost_worker_comes_back
- *   ssp C1      ps_update_ssp_holds_up_who_is_ahead
- *   ssp C3      ps_update_ssp_does_not_wait_for_who_pauses_or_left
+ *               ps_update_grant_of_a_lost_worker_is_returned
+ *   ssp C1      ps_update_ssp_blocks_a_worker_that_is_ahead
+ *   ssp C3      ps_update_ssp_ignores_paused_and_departed_workers
  *   sync S4     ps_update_keeps_the_gradient_of_a_lost_worker,
  *               ps_update_gradient_of_a_lost_worker_replaces_none
  *   dense D2    ps_update_sync_answer_is_of_one_step */
@@ -128,8 +128,8 @@ static void ps_update_step_may_pass_a_push_that_arrives(void **state)
     ps_close(rig);
 }
 
-/* A complete gradient of a worker that dies is as good as any: its next
- * process would make the same. */
+/* A complete gradient of a worker that dies is used: its next process would
+ * make the same. */
 static void ps_update_keeps_the_gradient_of_a_lost_worker(void **state)
 {
     (void)state;
@@ -174,7 +174,7 @@ static void ps_update_gradient_of_a_lost_worker_replaces_none(void **state)
     ps_close(rig);
 }
 
-static void ps_update_new_process_need_not_send_what_is_here(void **state)
+static void ps_update_new_process_skips_a_kept_gradient(void **state)
 {
     (void)state;
     ps_rig *rig = ps_start((pl_ps_core_opts) { 0 }, 0);
@@ -233,7 +233,7 @@ static void ps_update_counts_async_steps_exactly(void **state)
     ps_close(rig);
 }
 
-static void ps_update_grant_of_a_lost_worker_comes_back(void **state)
+static void ps_update_grant_of_a_lost_worker_is_returned(void **state)
 {
     (void)state;
     ps_rig *rig = ps_start((pl_ps_core_opts) { .mode = PL_PS_ASYNC,
@@ -264,7 +264,7 @@ static void ps_update_grant_of_a_lost_worker_comes_back(void **state)
     ps_close(rig);
 }
 
-static void ps_update_ssp_holds_up_who_is_ahead(void **state)
+static void ps_update_ssp_blocks_a_worker_that_is_ahead(void **state)
 {
     (void)state;
     ps_rig *rig =
@@ -281,7 +281,7 @@ static void ps_update_ssp_holds_up_who_is_ahead(void **state)
     ps_close(rig);
 }
 
-static void ps_update_ssp_does_not_wait_for_who_pauses_or_left(void **state)
+static void ps_update_ssp_ignores_paused_and_departed_workers(void **state)
 {
     (void)state;
     ps_rig *rig = ps_start((pl_ps_core_opts) { .mode = PL_PS_SSP }, 0);
@@ -322,7 +322,7 @@ static void ps_update_sync_makes_no_step_while_the_chief_pauses(void **state)
     ps_close(rig);
 }
 
-static void ps_update_sync_ends_at_the_step_asked_for(void **state)
+static void ps_update_sync_ends_at_the_requested_step(void **state)
 {
     (void)state;
     ps_rig *rig = ps_start((pl_ps_core_opts) { .end_step = 8 }, 7);
@@ -330,13 +330,13 @@ static void ps_update_sync_ends_at_the_step_asked_for(void **state)
     ps_push(rig, 1, 7, -1.0f);
     for (int w = 0; w < 2; w++)
         assert_int_equal(0, ps_answer(rig, w, PL_ANSWER_STOP, 8)->frame.count);
-    ps_push(rig, 1, 8, -1.0f); /* who does not listen is told again */
+    ps_push(rig, 1, 8, -1.0f); /* a worker that ignores it is notified again */
     ps_answer(rig, 1, PL_ANSWER_DROPPED | PL_ANSWER_STOP, 8);
     assert_int_equal(8, ps_look(rig, 0).step);
     ps_close(rig);
 }
 
-static void ps_update_stop_drops_what_waits(void **state)
+static void ps_update_stop_drops_waiting_gradients(void **state)
 {
     (void)state;
     for (int mode = PL_PS_SYNC; mode <= PL_PS_ASYNC; mode++) {
@@ -359,8 +359,8 @@ static void ps_update_stop_drops_what_waits(void **state)
     }
 }
 
-/* In sync what is sent is of one step: when it changes under way it is sent
- * anew. */
+/* In sync what is sent is of one step: when the step changes in between, it is
+ * sent again. */
 static void ps_update_sync_answer_is_of_one_step(void **state)
 {
     (void)state;
@@ -438,14 +438,14 @@ UNIT_TESTS(
     cmocka_unit_test(ps_update_step_may_pass_a_push_that_arrives),
     cmocka_unit_test(ps_update_keeps_the_gradient_of_a_lost_worker),
     cmocka_unit_test(ps_update_gradient_of_a_lost_worker_replaces_none),
-    cmocka_unit_test(ps_update_new_process_need_not_send_what_is_here),
+    cmocka_unit_test(ps_update_new_process_skips_a_kept_gradient),
     cmocka_unit_test(ps_update_async_applies_on_arrival),
     cmocka_unit_test(ps_update_counts_async_steps_exactly),
-    cmocka_unit_test(ps_update_grant_of_a_lost_worker_comes_back),
-    cmocka_unit_test(ps_update_ssp_holds_up_who_is_ahead),
-    cmocka_unit_test(ps_update_ssp_does_not_wait_for_who_pauses_or_left),
+    cmocka_unit_test(ps_update_grant_of_a_lost_worker_is_returned),
+    cmocka_unit_test(ps_update_ssp_blocks_a_worker_that_is_ahead),
+    cmocka_unit_test(ps_update_ssp_ignores_paused_and_departed_workers),
     cmocka_unit_test(ps_update_sync_makes_no_step_while_the_chief_pauses),
-    cmocka_unit_test(ps_update_sync_ends_at_the_step_asked_for),
-    cmocka_unit_test(ps_update_stop_drops_what_waits),
+    cmocka_unit_test(ps_update_sync_ends_at_the_requested_step),
+    cmocka_unit_test(ps_update_stop_drops_waiting_gradients),
     cmocka_unit_test(ps_update_sync_answer_is_of_one_step),
     cmocka_unit_test(ps_update_pull_waits_for_its_step))

@@ -19,7 +19,7 @@ static void make_keys(int64_t count, uint64_t first, uint32_t gap,
     }
 }
 
-static void key_list_comes_back_as_it_was(void **state)
+static void key_list_round_trips(void **state)
 {
     (void)state;
     static const uint32_t gaps[] = { 1, 2, 31, 13000, 1u << 31 };
@@ -98,7 +98,7 @@ static void key_list_with_too_wide_a_block_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(key_list_comes_back_as_it_was),
+        cmocka_unit_test(key_list_round_trips),
         cmocka_unit_test(key_list_of_a_batch_takes_two_bytes_a_key),
         cmocka_unit_test(key_list_cut_short_is_refused),
         cmocka_unit_test(key_list_with_too_wide_a_block_is_refused),

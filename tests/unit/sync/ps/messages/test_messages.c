@@ -233,7 +233,7 @@ static void ps_messages_of_servers_survive_the_wire(void **state)
     message = sent(pl_ps_saved_encode(&saved), NULL);
     assert_true(pl_ps_saved_decode(&saved_out, &message));
     assert_same(pl_ps_saved_encode(&saved), pl_ps_saved_encode(&saved_out));
-    message.frame.flags = PL_SAVED_WRITING; /* a part that is told of is not */
+    message.frame.flags = PL_SAVED_WRITING; /* a reported part is not */
     assert_true(pl_ps_saved_decode(&saved_out, &message));
     assert_int_equal(PL_SAVED_FAILED, saved_out.outcome);
     message.frame.value[1] = -1;
@@ -250,7 +250,7 @@ static void ps_messages_of_servers_survive_the_wire(void **state)
     assert_false(pl_ps_heartbeat_decode(&heartbeat_out, &message));
 }
 
-static void ps_messages_plan_lies_behind_the_counts(void **state)
+static void ps_messages_plan_follows_the_counts(void **state)
 {
     (void)state;
     char payload[2 * sizeof(int64_t) + 4];
@@ -275,4 +275,4 @@ UNIT_TESTS(cmocka_unit_test(ps_messages_requests_survive_the_wire),
            cmocka_unit_test(ps_messages_answers_survive_the_wire),
            cmocka_unit_test(ps_messages_deals_name_workers_of_the_job),
            cmocka_unit_test(ps_messages_of_servers_survive_the_wire),
-           cmocka_unit_test(ps_messages_plan_lies_behind_the_counts))
+           cmocka_unit_test(ps_messages_plan_follows_the_counts))

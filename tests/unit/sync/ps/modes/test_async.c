@@ -7,7 +7,7 @@
  *   async I3  ps_settle_follower_settles_before_a_join
  *   async I4  ps_settle_follower_saves_without_a_half_gradient
  *   async I6  ps_tests_are_waited_for
- *   ssp C4    ps_tests_hold_up_no_worker_that_the_chief_waits_for */
+ *   ssp C4    ps_tests_block_no_worker_that_the_chief_waits_for */
 #include "support/ps.h"
 
 #define SERVER_1 (PS_SERVER + 1)
@@ -195,7 +195,7 @@ static void ps_settle_follower_waits_for_the_verdict(void **state)
     expect_have(rig, 1);
     ps_quiet(rig);
     assert_int_equal(0, ps_look(rig, 0).step);
-    ps_tick(rig, 600); /* it says so until it is heard */
+    ps_tick(rig, 600); /* it repeats this until acknowledged */
     ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT);
     expect_have(rig, 1);
     say_verdict(rig, 1, 0, 0); /* it was one of worker 0's share */
@@ -212,7 +212,8 @@ static void ps_settle_follower_waits_for_the_verdict(void **state)
     ps_close(rig);
 }
 
-/* A verdict that names nobody, or what is not here, changes nothing. */
+/* A verdict that names no worker, or a gradient that is not here, changes
+ * nothing. */
 static void ps_settle_follower_ignores_other_verdicts(void **state)
 {
     (void)state;
@@ -306,7 +307,7 @@ static void ps_settle_follower_saves_what_server_0_counts(void **state)
 
 /* A new process of the worker: the gradient of the one before cannot be
  * completed any more.  One that was applied stays so. */
-static void ps_settle_leader_drops_what_a_dead_process_left(void **state)
+static void ps_settle_leader_drops_gradients_of_a_dead_process(void **state)
 {
     (void)state;
     ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
@@ -338,7 +339,7 @@ static void ps_settle_leader_drops_what_a_dead_process_left(void **state)
 }
 
 /* The same process joins once more, as after a silence of server 0. */
-static void ps_settle_leader_drops_what_a_process_gave_up(void **state)
+static void ps_settle_leader_drops_gradients_before_a_new_join(void **state)
 {
     (void)state;
     ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
@@ -356,7 +357,7 @@ static void ps_settle_leader_drops_what_a_process_gave_up(void **state)
     ps_close(rig);
 }
 
-/* Server 1 lets a worker in when it knows what became of its gradient. */
+/* Server 1 admits a worker when it knows the outcome of its gradient. */
 static void ps_settle_follower_settles_before_a_join(void **state)
 {
     (void)state;
@@ -393,8 +394,8 @@ static void ps_settle_refuses_two_gradients_at_once(void **state)
     ps_close(rig);
 }
 
-/* The end: what is not on all servers by then is used by none. */
-static void ps_settle_stop_drops_what_waits(void **state)
+/* The end: a gradient that is not on all servers by then is used by none. */
+static void ps_settle_stop_drops_waiting_gradients(void **state)
 {
     (void)state;
     ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
@@ -410,7 +411,7 @@ static void ps_settle_stop_drops_what_waits(void **state)
     ps_answer(rig, 1, PL_ANSWER_STOP | PL_ANSWER_DROPPED, 0);
     say_have(rig, 1, rig->incarnation[1], 1);
     expect_verdict(rig, dropped);
-    /* One that comes later is dropped on arrival, here and there. */
+    /* One that comes later is dropped on arrival, by both servers. */
     ps_push(rig, 0, 0, -1.0f);
     ps_answer(rig, 0, PL_ANSWER_STOP | PL_ANSWER_DROPPED, 0);
     say_have(rig, 0, rig->incarnation[0], rig->sequence[0]);
@@ -421,7 +422,8 @@ static void ps_settle_stop_drops_what_waits(void **state)
     ps_close(rig);
 }
 
-/* Server 1 hears of the end before it hears of a gradient that was applied. */
+/* Server 1 receives the end before the verdict on a gradient that was applied.
+ */
 static void ps_settle_verdict_holds_after_the_end(void **state)
 {
     (void)state;
@@ -489,7 +491,7 @@ static void freeze(ps_rig *rig)
 }
 
 /* I6: three gradients are granted, so the first worker that pushes waits; the
- * chief gets the parameters of the test's step, and no other goes on before
+ * chief gets the parameters of the test's step, and no other continues before
  * its next gradient, however long that takes. */
 static void ps_tests_are_waited_for(void **state)
 {
@@ -556,8 +558,8 @@ static void ps_tests_do_not_wait_for_a_lost_worker(void **state)
     ps_close(rig);
 }
 
-/* A chief that waits for the end tests no more: nobody waits for it. */
-static void ps_tests_of_a_chief_that_is_done_hold_up_no_worker(void **state)
+/* A chief that waits for the end tests no more: no worker waits for it. */
+static void ps_tests_of_a_finished_chief_block_no_worker(void **state)
 {
     (void)state;
     ps_rig *rig = start_tested(PL_PS_ASYNC, 0);
@@ -573,9 +575,9 @@ static void ps_tests_of_a_chief_that_is_done_hold_up_no_worker(void **state)
     ps_close(rig);
 }
 
-/* ssp, C4: the chief is as far ahead as it may be and waits for worker 2,
- * which goes on past the test's step. */
-static void ps_tests_hold_up_no_worker_that_the_chief_waits_for(void **state)
+/* ssp, C4: the chief is as far ahead as it may be and waits for worker 2, which
+ * continues past the test's step. */
+static void ps_tests_block_no_worker_that_the_chief_waits_for(void **state)
 {
     (void)state;
     ps_rig *rig = start_tested(PL_PS_SSP, 0);
@@ -592,22 +594,21 @@ static void ps_tests_hold_up_no_worker_that_the_chief_waits_for(void **state)
     ps_close(rig);
 }
 
-UNIT_TESTS(
-    cmocka_unit_test(ps_tests_are_waited_for),
-    cmocka_unit_test(ps_tests_are_waited_for_from_the_first_step),
-    cmocka_unit_test(ps_tests_do_not_wait_for_a_lost_worker),
-    cmocka_unit_test(ps_tests_of_a_chief_that_is_done_hold_up_no_worker),
-    cmocka_unit_test(ps_tests_hold_up_no_worker_that_the_chief_waits_for),
-    cmocka_unit_test(ps_settle_leader_applies_what_is_on_all_servers),
-    cmocka_unit_test(ps_settle_follower_waits_for_the_verdict),
-    cmocka_unit_test(ps_settle_follower_ignores_other_verdicts),
-    cmocka_unit_test(ps_settle_leader_saves_without_a_half_gradient),
-    cmocka_unit_test(ps_settle_follower_saves_without_a_half_gradient),
-    cmocka_unit_test(ps_settle_follower_saves_what_server_0_counts),
-    cmocka_unit_test(ps_settle_leader_drops_what_a_dead_process_left),
-    cmocka_unit_test(ps_settle_leader_drops_what_a_process_gave_up),
-    cmocka_unit_test(ps_settle_follower_settles_before_a_join),
-    cmocka_unit_test(ps_settle_refuses_two_gradients_at_once),
-    cmocka_unit_test(ps_settle_stop_drops_what_waits),
-    cmocka_unit_test(ps_settle_verdict_holds_after_the_end),
-    cmocka_unit_test(ps_settle_follower_does_not_end_the_job))
+UNIT_TESTS(cmocka_unit_test(ps_tests_are_waited_for),
+           cmocka_unit_test(ps_tests_are_waited_for_from_the_first_step),
+           cmocka_unit_test(ps_tests_do_not_wait_for_a_lost_worker),
+           cmocka_unit_test(ps_tests_of_a_finished_chief_block_no_worker),
+           cmocka_unit_test(ps_tests_block_no_worker_that_the_chief_waits_for),
+           cmocka_unit_test(ps_settle_leader_applies_what_is_on_all_servers),
+           cmocka_unit_test(ps_settle_follower_waits_for_the_verdict),
+           cmocka_unit_test(ps_settle_follower_ignores_other_verdicts),
+           cmocka_unit_test(ps_settle_leader_saves_without_a_half_gradient),
+           cmocka_unit_test(ps_settle_follower_saves_without_a_half_gradient),
+           cmocka_unit_test(ps_settle_follower_saves_what_server_0_counts),
+           cmocka_unit_test(ps_settle_leader_drops_gradients_of_a_dead_process),
+           cmocka_unit_test(ps_settle_leader_drops_gradients_before_a_new_join),
+           cmocka_unit_test(ps_settle_follower_settles_before_a_join),
+           cmocka_unit_test(ps_settle_refuses_two_gradients_at_once),
+           cmocka_unit_test(ps_settle_stop_drops_waiting_gradients),
+           cmocka_unit_test(ps_settle_verdict_holds_after_the_end),
+           cmocka_unit_test(ps_settle_follower_does_not_end_the_job))

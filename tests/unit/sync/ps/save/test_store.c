@@ -133,7 +133,7 @@ static void ps_store_saves_completes_and_loads(void **state)
     close_rig(&r);
 }
 
-static void ps_store_says_what_went_wrong(void **state)
+static void ps_store_reports_failures(void **state)
 {
     rig r;
     pl_ps_stored stored;
@@ -154,8 +154,8 @@ static void ps_store_says_what_went_wrong(void **state)
     close_rig(&r);
 }
 
-/* What was cancelled is not heard of; the next thing begins when it is over,
- * and finds the memory as it is then. */
+/* A cancelled save is not reported; the next one begins when it is over, and
+ * finds the memory as it is then. */
 static void ps_store_cancelled_save_makes_way(void **state)
 {
     rig r;
@@ -290,7 +290,7 @@ static void ps_store_learns_one_run_folder(void **state)
     fill(&r, 1);
     make_plan(&r, good, 3);
     assert_int_equal(PL_SAVED_GOOD, store_all(&r).outcome);
-    pl_ps_store_free(r.store); /* another process goes on */
+    pl_ps_store_free(r.store); /* another process continues */
     assert_ok(open_store(&r));
     for (int64_t step = 7; step <= 9; step++) {
         if (step > 7)
@@ -303,7 +303,8 @@ static void ps_store_learns_one_run_folder(void **state)
     assert_false(pl_file_exists(test_path(good, "step-0000000008")));
     make_plan(&r, good, 9); /* it is complete */
     assert_refused(store_all(&r), "it is not replaced");
-    /* Another folder, also one it might have learned, is none any more. */
+    /* Another folder, also one it might have learned, is refused from now on.
+     */
     static const char *const wrong[][2] = {
         { "runs/b/checkpoints", "and nowhere else" },
         { "elsewhere/a/checkpoints", "without --run" },
@@ -326,7 +327,7 @@ static void ps_store_learns_one_run_folder(void **state)
 
 UNIT_TESTS(STORE_TEST(ps_store_new_survives_each_failed_allocation),
            STORE_TEST(ps_store_saves_completes_and_loads),
-           STORE_TEST(ps_store_says_what_went_wrong),
+           STORE_TEST(ps_store_reports_failures),
            STORE_TEST(ps_store_cancelled_save_makes_way),
            STORE_TEST(ps_store_uses_no_other_run_folder),
            STORE_TEST(ps_store_follows_only_a_link_of_its_own_user),

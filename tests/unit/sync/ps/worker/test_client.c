@@ -3,7 +3,7 @@
  * Invariants and the tests that check them:
  *   client Q1  ps_client_plan_goes_to_all_servers
  *   client Q2  ps_client_plan_goes_to_all_servers
- *   client Q3  ps_client_ignores_what_is_not_for_it,
+ *   client Q3  ps_client_ignores_messages_for_others,
  *              ps_client_ignores_the_welcome_to_an_earlier_join
  *   client Q4  ps_client_levels_servers_that_are_behind,
  *              ps_client_newer_step_replaces_an_older_half */
@@ -89,7 +89,7 @@ static void quiet(const rig *r)
                  r->sent[r->taken].ps);
 }
 
-/* Server `ps` says something; the payload lies in memory of its size, and an
+/* A message of server `ps`; the payload lies in memory of its size, and an
  * empty one is NULL, as in shared memory. */
 static void say(rig *r, int32_t ps, pl_frame frame, const void *payload)
 {
@@ -240,7 +240,9 @@ static void ps_client_joins_server_0_then_the_others(void **state)
     assert_non_null(strstr(join->bytes, "000000000000002a"));
     assert_int_equal(1, pl_ps_client_absent(r->client));
     tick(r, 200);
-    expect(r, 0, PL_FRAME_HEARTBEAT); /* while others are awaited it lives */
+    expect(
+        r, 0,
+        PL_FRAME_HEARTBEAT); /* it sends heartbeats while others are awaited */
     expect(r, 1, PL_FRAME_JOIN);
     assert_true(pl_ps_client_busy(r->client));
     welcome(r, 1, false); /* what all have, server 0 knows */
@@ -257,14 +259,14 @@ static void ps_client_joins_server_0_then_the_others(void **state)
 
 /* Server 0 died while another server was awaited: the new one must be joined
  * before any other. */
-static void ps_client_joins_anew_when_server_0_is_new(void **state)
+static void ps_client_rejoins_a_restarted_server_0(void **state)
 {
     (void)state;
     rig *r = open_rig((pl_ps_client_opts) { .ps = 2, .count = 32 });
     pl_ps_client_join(r->client);
     expect(r, 0, PL_FRAME_JOIN);
     pl_frame unknown = { .kind = PL_FRAME_REFUSE, .flags = PL_REFUSE_UNKNOWN };
-    say_text(r, 0, unknown, ""); /* not joined yet: nothing to begin anew */
+    say_text(r, 0, unknown, ""); /* not joined yet: nothing to restart */
     quiet(r);
     welcome(r, 0, true);
     expect(r, 1, PL_FRAME_JOIN);
@@ -280,7 +282,7 @@ static void ps_client_joins_anew_when_server_0_is_new(void **state)
     close_rig(r);
 }
 
-/* What it was told when it joined before may no longer be so. */
+/* What it received when it joined before may no longer hold. */
 static void ps_client_ignores_the_welcome_to_an_earlier_join(void **state)
 {
     (void)state;
@@ -343,8 +345,8 @@ static void ps_client_init_sends_parameters(void **state)
     close_rig(r);
 }
 
-/* It let us in, then it was started anew: what it gave us means nothing. */
-static void ps_client_joins_a_server_0_that_is_new_since(void **state)
+/* It admitted us, then it was restarted: what it gave us is void. */
+static void ps_client_rejoins_server_0_restarted_during_the_join(void **state)
 {
     (void)state;
     rig *r = open_rig((pl_ps_client_opts) { .ps = 2, .count = 32 });
@@ -396,7 +398,7 @@ static void ps_client_plan_goes_to_all_servers(void **state)
     close_rig(r);
 }
 
-static void ps_client_hears_what_became_of_a_save(void **state)
+static void ps_client_receives_the_outcome_of_a_save(void **state)
 {
     (void)state;
     rig *r = start((pl_ps_client_opts) { 0 });
@@ -479,7 +481,7 @@ static void ps_client_keeps_to_the_window(void **state)
     close_rig(r);
 }
 
-static void ps_client_asks_after_a_second_of_silence(void **state)
+static void ps_client_probes_after_a_second_of_silence(void **state)
 {
     (void)state;
     rig *r = start((pl_ps_client_opts) { 0 });
@@ -492,7 +494,7 @@ static void ps_client_asks_after_a_second_of_silence(void **state)
     assert_int_equal(0, probe->frame.count);
     assert_int_equal(1, probe->frame.sequence);
     quiet(r);
-    ack(r, 0, PL_ACK_COMPLETE); /* it is there; wait on */
+    ack(r, 0, PL_ACK_COMPLETE); /* it is there; keep waiting */
     tick(r, 999);
     quiet(r);
     tick(r, 1);
@@ -531,7 +533,7 @@ static void ps_client_finds_a_restarted_server_it_does_not_wait_for(
 }
 
 /* Q3 */
-static void ps_client_ignores_what_is_not_for_it(void **state)
+static void ps_client_ignores_messages_for_others(void **state)
 {
     (void)state;
     rig *r = start((pl_ps_client_opts) { 0 });
@@ -695,7 +697,8 @@ static void ps_client_async_takes_what_each_server_has(void **state)
     close_rig(r);
 }
 
-/* Who asks server 0 first gets no newer part from it than from the others. */
+/* A pull that goes to server 0 first gets no newer part from it than from the
+ * others. */
 static void ps_client_pull_goes_to_server_0_first(void **state)
 {
     (void)state;
@@ -729,7 +732,7 @@ static void ps_client_answer_without_parameters_ends_a_push(void **state)
     close_rig(r);
 }
 
-static void ps_client_small_requests_are_asked_until_done(void **state)
+static void ps_client_small_requests_are_repeated_until_done(void **state)
 {
     (void)state;
     rig *r = start((pl_ps_client_opts) { .ps = 2, .count = 32 });
@@ -768,7 +771,7 @@ static void ps_client_small_requests_are_asked_until_done(void **state)
     close_rig(r);
 }
 
-static void ps_client_abort_tells_server_0_in_mid_request(void **state)
+static void ps_client_abort_reaches_server_0_during_a_request(void **state)
 {
     (void)state;
     rig *r = start((pl_ps_client_opts) { 0 });
@@ -787,18 +790,18 @@ static void ps_client_abort_tells_server_0_in_mid_request(void **state)
 UNIT_TESTS(
     cmocka_unit_test(ps_client_new_survives_each_failed_allocation),
     cmocka_unit_test(ps_client_joins_server_0_then_the_others),
-    cmocka_unit_test(ps_client_joins_anew_when_server_0_is_new),
+    cmocka_unit_test(ps_client_rejoins_a_restarted_server_0),
     cmocka_unit_test(ps_client_ignores_the_welcome_to_an_earlier_join),
     cmocka_unit_test(ps_client_refusal_and_failure_end_it),
     cmocka_unit_test(ps_client_init_sends_parameters),
-    cmocka_unit_test(ps_client_joins_a_server_0_that_is_new_since),
+    cmocka_unit_test(ps_client_rejoins_server_0_restarted_during_the_join),
     cmocka_unit_test(ps_client_plan_goes_to_all_servers),
-    cmocka_unit_test(ps_client_hears_what_became_of_a_save),
+    cmocka_unit_test(ps_client_receives_the_outcome_of_a_save),
     cmocka_unit_test(ps_client_push_sends_what_is_ready),
     cmocka_unit_test(ps_client_keeps_to_the_window),
-    cmocka_unit_test(ps_client_asks_after_a_second_of_silence),
+    cmocka_unit_test(ps_client_probes_after_a_second_of_silence),
     cmocka_unit_test(ps_client_finds_a_restarted_server_it_does_not_wait_for),
-    cmocka_unit_test(ps_client_ignores_what_is_not_for_it),
+    cmocka_unit_test(ps_client_ignores_messages_for_others),
     cmocka_unit_test(ps_client_refuses_parameters_that_do_not_fit),
     cmocka_unit_test(ps_client_refuses_an_answer_without_parameters),
     cmocka_unit_test(ps_client_takes_reports_from_server_0_alone),
@@ -807,5 +810,5 @@ UNIT_TESTS(
     cmocka_unit_test(ps_client_async_takes_what_each_server_has),
     cmocka_unit_test(ps_client_pull_goes_to_server_0_first),
     cmocka_unit_test(ps_client_answer_without_parameters_ends_a_push),
-    cmocka_unit_test(ps_client_small_requests_are_asked_until_done),
-    cmocka_unit_test(ps_client_abort_tells_server_0_in_mid_request))
+    cmocka_unit_test(ps_client_small_requests_are_repeated_until_done),
+    cmocka_unit_test(ps_client_abort_reaches_server_0_during_a_request))

@@ -29,7 +29,7 @@ static void key_batch_gives_each_server_its_run(void **state)
     }
 }
 
-static void key_batch_refuses_what_fits_no_message(void **state)
+static void key_batch_refuses_batches_that_fit_no_message(void **state)
 {
     (void)state;
     int64_t count = PL_KEY_BATCH_MOST + 1;
@@ -61,5 +61,5 @@ static void key_batch_survives_each_failed_allocation(void **state)
 }
 
 UNIT_TESTS(cmocka_unit_test(key_batch_gives_each_server_its_run),
-           cmocka_unit_test(key_batch_refuses_what_fits_no_message),
+           cmocka_unit_test(key_batch_refuses_batches_that_fit_no_message),
            cmocka_unit_test(key_batch_survives_each_failed_allocation))

@@ -1,14 +1,14 @@
-/* The worker machine against a real core: what it asks, and when it does not.
+/* The worker machine against a real core: what it requests, and when.
  * Messages to the core arrive at once, answers when the test delivers them.
  *
  * Invariants and the tests that check them:
- *   worker W1  worker_wish_waits_for_the_request_before
+ *   worker W1  worker_wish_waits_for_the_previous_request
  *   worker W2  worker_sends_nothing_after_a_rollback
  *   worker W3  worker_makes_no_update_before_the_first_save
- *   worker W4  worker_lets_others_go_on_after_a_save_that_failed
- *   worker W5  worker_tells_each_outcome_once
+ *   worker W4  worker_releases_others_after_a_failed_save
+ *   worker W5  worker_reports_each_outcome_once
  *   worker W6  worker_that_said_goodbye_is_done,
- *              worker_that_was_leaving_is_done_without_a_server */
+ *              worker_that_was_leaving_is_done_if_its_server_is_lost */
 #include "support/ps.h"
 #include "sync/ps/worker/worker.h"
 
@@ -196,7 +196,7 @@ static void deliver(job *j)
         continue;
 }
 
-/* A second of time, in which what has to be asked again is asked again. */
+/* A second of time, in which unanswered requests are repeated. */
 static void wait_a_second(job *j)
 {
     for (int i = 0; i < 10; i++) {
@@ -243,7 +243,7 @@ static void begin_step(task *t)
     pl_ps_worker_commit(t->machine);
 }
 
-static void worker_wish_waits_for_the_request_before(void **state)
+static void worker_wish_waits_for_the_previous_request(void **state)
 {
     (void)state;
     job j;
@@ -251,7 +251,7 @@ static void worker_wish_waits_for_the_request_before(void **state)
     task *t = &j.tasks[1];
     join_without_saves(&j);
     begin_step(t);
-    /* The first of two pieces tells how the commit ended. */
+    /* The first of two pieces has the outcome of the commit. */
     while (is_busy(t))
         assert_true(deliver_one(&j));
     assert_false(pl_ps_worker_have(t->machine, 0, FLOATS));
@@ -323,7 +323,7 @@ static void worker_makes_no_update_before_the_first_save(void **state)
     }
 }
 
-static void worker_lets_others_go_on_after_a_save_that_failed(void **state)
+static void worker_releases_others_after_a_failed_save(void **state)
 {
     (void)state;
     job j;
@@ -349,7 +349,7 @@ static void worker_lets_others_go_on_after_a_save_that_failed(void **state)
     close_job(&j);
 }
 
-static void worker_tells_each_outcome_once(void **state)
+static void worker_reports_each_outcome_once(void **state)
 {
     (void)state;
     job j;
@@ -371,7 +371,7 @@ static void worker_tells_each_outcome_once(void **state)
     assert_done(late);
     assert_false(pl_ps_worker_look(late->machine).dropped);
     assert_int_equal(1, pl_ps_worker_look(late->machine).drops);
-    /* Of one on its way when the job rolls back nothing is told. */
+    /* A commit on its way when the job rolls back has no outcome. */
     wait_a_second(&j);
     begin_step(late);
     pl_ps_worker_lost(late->machine, PL_FAIL(PL_ROLLED, "rolled back"));
@@ -422,8 +422,8 @@ static void worker_that_said_goodbye_is_done(void **state)
     close_job(&j);
 }
 
-/* It joins again, as the job may roll back behind it, and is not let in. */
-static void worker_that_was_leaving_is_done_without_a_server(void **state)
+/* It joins again, as the job may roll back after it left, and is refused. */
+static void worker_that_was_leaving_is_done_if_its_server_is_lost(void **state)
 {
     (void)state;
     job j;
@@ -443,10 +443,11 @@ static void worker_that_was_leaving_is_done_without_a_server(void **state)
     close_job(&j);
 }
 
-UNIT_TESTS(cmocka_unit_test(worker_wish_waits_for_the_request_before),
-           cmocka_unit_test(worker_sends_nothing_after_a_rollback),
-           cmocka_unit_test(worker_makes_no_update_before_the_first_save),
-           cmocka_unit_test(worker_lets_others_go_on_after_a_save_that_failed),
-           cmocka_unit_test(worker_tells_each_outcome_once),
-           cmocka_unit_test(worker_that_said_goodbye_is_done),
-           cmocka_unit_test(worker_that_was_leaving_is_done_without_a_server))
+UNIT_TESTS(
+    cmocka_unit_test(worker_wish_waits_for_the_previous_request),
+    cmocka_unit_test(worker_sends_nothing_after_a_rollback),
+    cmocka_unit_test(worker_makes_no_update_before_the_first_save),
+    cmocka_unit_test(worker_releases_others_after_a_failed_save),
+    cmocka_unit_test(worker_reports_each_outcome_once),
+    cmocka_unit_test(worker_that_said_goodbye_is_done),
+    cmocka_unit_test(worker_that_was_leaving_is_done_if_its_server_is_lost))
