@@ -4,11 +4,11 @@
 
 #include "base/rng.h"
 
-#define IN_NUMBER 16 /* entries that are cut from one random number */
+#define IN_NUMBER 16 /* entries taken from one random number */
 #define BITS      4
 #define ONE       8 /* entries are multiples of 1 / ONE */
 
-/* Where the entries of a matrix come from. */
+/* The random source of a matrix's entries. */
 typedef struct source {
     uint64_t key;
     uint64_t in_row; /* random numbers */

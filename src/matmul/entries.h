@@ -1,9 +1,9 @@
-/* entries.h - the entries of the matrices, made where they are needed.
+/* entries.h - the entries of the matrices, computed where they are needed.
  *
  * An entry is a function of the seed, the matrix, its row and its column: a
  * multiple of 1/8 from -1 to 7/8.  A product of two is a multiple of 1/64, and
  * a sum of up to 2^18 of these is exact in a float, in any order of summation:
- * a result is either right in every bit or wrong.
+ * a result is correct in every bit, or wrong.
  *
  * Threads: pure functions. */
 #ifndef PL_MATMUL_ENTRIES_H

@@ -1,5 +1,5 @@
-/* How each message of a matrix product lies in a frame: the only place that
- * knows. */
+/* The layout of each message of a matrix product in a frame, known to this file
+ * only. */
 #include "matmul/messages.h"
 
 #include <string.h>

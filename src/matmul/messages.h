@@ -3,7 +3,7 @@
  *
  *   LINK    to a worker whose blocks are needed: an offer of shared memory
  *   LINKED  ... and the answer
- *   PULL    a piece of a block is wanted
+ *   PULL    a request for a piece of a block
  *   PARAMS  ... and the piece
  *
  * Threads: any. */
@@ -30,7 +30,7 @@ typedef struct pl_block_piece {
     const float *floats;
 } pl_block_piece;
 
-/* The payload is `offer` with its end. */
+/* The payload is `offer` with its NUL. */
 pl_frame pl_block_link_encode(pl_frame_kind kind, const pl_block_link *link);
 bool pl_block_link_decode(pl_block_link *out, const pl_message *message);
 pl_frame pl_block_pull_encode(const pl_block_pull *pull);

@@ -1,5 +1,5 @@
-/* The mover's life and thread: decides when to ask for blocks, how the job's
- * phases reach the thread that computes, and how long worker 0 stays. */
+/* The mover and its thread: decides when to request blocks, how the job's
+ * phases reach the computing thread, and how long worker 0 stays. */
 #include "matmul/mover.h"
 
 #include "base/assert.h"
@@ -13,8 +13,8 @@
 #define JOIN_MS    60000
 #define SILENCE_MS 5000
 #define TICK_MS    5
-#define LEAVE_MS   2000 /* for the last answers to leave */
-#define CHECK_MS   50   /* a wait for the other thread looks this often */
+#define LEAVE_MS   2000 /* for the last answers to be sent */
+#define CHECK_MS   50   /* a wait for the other thread checks this often */
 
 static void set_defaults(pl_mover_opts *opts)
 {
@@ -33,7 +33,7 @@ static pl_status listen_there(pl_mover *m)
     m->keys = (pl_job_keys) { .workers = workers, .ps = workers };
     if (opts->secret != NULL)
         m->keys.secret = *opts->secret;
-    /* Who listens proves to be server number `worker` of the job. */
+    /* The listener authenticates as server `worker` of the job. */
     return pl_endpoint_listen(
         &m->server, &(pl_endpoint_opts) {
                         .address = opts->address,
@@ -107,7 +107,7 @@ static void stop(pl_mover *m)
 {
     atomic_store(&m->stop, true);
     pl_status status = pl_thread_join(m->thread);
-    PL_ASSERT(status == PL_OK); /* its failure is in m->failed */
+    PL_ASSERT(status == PL_OK); /* a failure of the thread is in m->failed */
     m->thread = NULL;
 }
 
@@ -181,7 +181,7 @@ static pl_status turn(pl_mover *m)
     return PL_OK;
 }
 
-/* Worker 0 stays until all know how it ended, or as long as is decent. */
+/* Worker 0 stays until all have acknowledged the end, or for LEAVE_MS. */
 static void say_good_bye(pl_mover *m)
 {
     pl_deadline deadline = pl_deadline_in_ms(pl_clock_real(), LEAVE_MS);
@@ -259,7 +259,7 @@ pl_status pl_mover_start(pl_mover *m, char *const *addresses)
     return pl_thread_start(&m->thread, "mover", run, m);
 }
 
-/* One look with the lock held: wait a moment, or see the failure. */
+/* With the lock held: wait briefly, or return the failure. */
 static pl_status wait_a_moment(pl_mover *m)
 {
     if (m->failed.status != PL_OK)
@@ -269,7 +269,7 @@ static pl_status wait_a_moment(pl_mover *m)
     return status == PL_TIMEOUT ? PL_OK : status;
 }
 
-/* The thread has the deadlines, and gives up when they pass. */
+/* The thread checks the deadlines, and fails when they pass. */
 static pl_status wait_for_phase(pl_mover *m, pl_matmul_phase phase)
 {
     pl_status status = PL_OK;

@@ -1,15 +1,15 @@
 /* mover.h - the thread that moves blocks between the workers of a job.
  *
- * It answers the others' requests for blocks, fetches those of the steps to
- * come while the present one is computed, and meets the others: worker 0
- * hears that all are ready, lets all begin, collects their reports and lets
- * them go.  A worker that says nothing for a while is named, and the job ends
- * everywhere.
+ * It answers the others' requests for blocks, fetches those of later steps
+ * while the current one is computed, and handles the rendezvous: worker 0 waits
+ * until all are ready, starts them, collects their reports and lets them leave.
+ * A worker that is silent for a while is named, and the job ends on all
+ * workers.
  *
- * Each worker listens, and connects to every other one it needs; on one host
- * blocks are read from the other's memory.
+ * Each worker listens, and connects to every other one it needs; on the same
+ * host blocks are read from the other's memory.
  *
- * Threads: the functions are called by one, which computes. */
+ * Threads: only the computing thread calls these functions. */
 #ifndef PL_MATMUL_MOVER_H
 #define PL_MATMUL_MOVER_H
 
@@ -22,17 +22,18 @@
 typedef struct pl_mover pl_mover;
 
 typedef struct pl_mover_opts {
-    const pl_placement *placement; /* required; all are borrowed */
+    const pl_placement *placement; /* required; all pointers are borrowed */
     const pl_matmul_plan *plan;    /* required */
     const pl_store *store;         /* required */
     int32_t worker;
-    const char *job;         /* required: a text that all workers have alike */
+    const char *job;         /* required: a text that is the same at all
+                                workers */
     const char *address;     /* required: to listen on, "127.0.0.1:0" */
     const pl_secret *secret; /* of the job; NULL: no authentication */
     const pl_transport *transport;
-    int64_t join_ms;              /* for all to be there; default 60000 */
+    int64_t join_ms;              /* for all to join; default 60000 */
     int64_t silence_ms;           /* until a worker is lost; default 5000 */
-    bool (*ended)(void *context); /* the user wants an end; or NULL */
+    bool (*ended)(void *context); /* the user requested the end; or NULL */
     void *context;
 } pl_mover_opts;
 
@@ -43,26 +44,26 @@ typedef struct pl_mover_counts {
 
 /* Listen. */
 pl_status pl_mover_new(pl_mover **out, const pl_mover_opts *opts) PL_MUST_CHECK;
-void pl_mover_free(pl_mover *mover); /* ends the thread; NULL is fine */
+void pl_mover_free(pl_mover *mover); /* ends the thread; may be NULL */
 const char *pl_mover_address(const pl_mover *mover);
 
-/* Begin to meet, with the addresses of all workers; copied. */
+/* Begin the rendezvous, with the addresses of all workers, which are copied. */
 pl_status pl_mover_start(pl_mover *mover, char *const *addresses) PL_MUST_CHECK;
 
-/* The own blocks are there: wait until all workers' are.  What went wrong
- * anywhere is the status of this and of the waits below. */
+/* The own blocks are filled: wait until those of all workers are.  A failure of
+ * any worker is the status of this and of the waits below. */
 pl_status pl_mover_ready(pl_mover *mover) PL_MUST_CHECK;
 
-/* The memory with the wants of a step, once it is complete; until released.
- * Steps are taken in their order. */
+/* Wait for the fetched blocks of a step; the memory is valid until released.
+ * Steps are processed in order. */
 pl_status pl_mover_await(pl_mover *mover, int32_t step,
                          const float **wants) PL_MUST_CHECK;
 void pl_mover_release(pl_mover *mover, int32_t step);
 
-/* All is computed: hand in the report, and stay for the others' sake until
- * all have. */
+/* All is computed: submit the report, and serve the others until all are
+ * done. */
 pl_status pl_mover_finish(pl_mover *mover, const char *report) PL_MUST_CHECK;
-/* Worker 0, when that is done: what another worker handed in; the mover's. */
+/* Worker 0, afterwards: the report of another worker; owned by the mover. */
 const char *pl_mover_report(const pl_mover *mover, int32_t worker);
 
 pl_mover_counts pl_mover_count(pl_mover *mover);

@@ -1,4 +1,4 @@
-/* Moving pieces of blocks: asked for, sent, taken. */
+/* Pieces of blocks: requests, answers, and storing received ones. */
 #include "base/clock.h"
 #include "matmul/messages.h"
 #include "matmul/mover_priv.h"
@@ -13,7 +13,7 @@ static const pl_matmul_step *step_at(const pl_mover *m, int32_t step)
     return &m->opts.plan->steps[step];
 }
 
-/* Give the next step a slot; false: none is free, or there is no step. */
+/* Assign a slot to the next step; false: none is free, or no step is left. */
 static bool open_slot(pl_mover *m)
 {
     pl_slot *slot = &m->slots[m->step % PL_MATMUL_SLOTS];
@@ -47,7 +47,7 @@ static pl_status send_ask(pl_mover *m, pl_ask *ask)
     return m->net->send(m->others[ask->owner].end, 0, &frame, NULL, false);
 }
 
-/* Fill a free ask with the next piece; false: there is none now. */
+/* Fill a free request with the next piece; false: none now. */
 static bool next_piece(pl_mover *m, pl_ask *ask)
 {
     while (open_slot(m)) {
@@ -121,7 +121,7 @@ pl_status pl_mover_take_piece(pl_mover *m, int32_t from,
         pl_mutex_unlock(&m->lock);
         return PL_OK;
     }
-    return PL_OK; /* the answer to one that was sent twice */
+    return PL_OK; /* the answer to a repeated request */
 }
 
 pl_status pl_mover_serve(pl_mover *m, const pl_message *message)
@@ -138,7 +138,7 @@ pl_status pl_mover_serve(pl_mover *m, const pl_message *message)
         block == NULL ? 0 : pl_placement_floats(m->opts.placement, i, j);
     if (block == NULL || pull.count < 1 || pull.count > PIECE ||
         pull.first < 0 || pull.first > floats - pull.count)
-        return PL_OK; /* no worker of this job asks so */
+        return PL_OK; /* no worker of this job sends this */
     pl_frame answer = pl_block_piece_encode(&(pl_block_piece) {
         .sequence = pull.sequence,
         .first = pull.first,

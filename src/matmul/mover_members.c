@@ -1,10 +1,10 @@
 /* What a matrix product adds to membership (job/member): links to the workers
- * whose blocks are needed, and what a worker must have to be ready.
+ * whose blocks are needed, and when a worker is ready.
  *
- * A worker joins when it starts and is ready when its own blocks are made and
- * all its links are answered; the generation that then forms is the product.
- * There is one: a worker that is lost takes its blocks along, and the job ends
- * (on_loss is abort).  Reports are membership's. */
+ * A worker joins when it starts and is ready when its own blocks are filled and
+ * all its links are answered; then the only generation of the product forms.
+ * The blocks of a lost worker are lost with it, so the job ends (on_loss is
+ * abort).  Membership collects the reports. */
 #include "base/clock.h"
 #include "base/mem.h"
 #include "job/member/incarnation.h"
@@ -69,7 +69,7 @@ static bool all_linked(const pl_mover *m)
     return true;
 }
 
-/* --- what membership asks and tells ----------------------------------- */
+/* --- callbacks of membership ------------------------------------------ */
 
 static void member_send(void *context, int32_t to, const pl_frame *frame,
                         const void *payload)
@@ -96,7 +96,8 @@ static void member_name(void *context, int32_t member,
     snprintf(text, PL_MEMBER_NAME, "worker %d (%s)", member, address);
 }
 
-/* A worker of another job ends both: without it this one can never begin. */
+/* A worker of another job ends both jobs: without it this one can never
+ * begin. */
 static pl_status member_admit(void *context, const pl_join_message *join)
 {
     pl_mover *m = context;
@@ -115,7 +116,7 @@ static pl_status member_admit(void *context, const pl_join_message *join)
     return status;
 }
 
-/* How far the job is, for the thread that computes. */
+/* Pass the job's phase to the computing thread. */
 static void member_event(void *context, const pl_member_event *event)
 {
     pl_mover *m = context;
@@ -194,12 +195,12 @@ pl_status pl_mover_take_answer(pl_mover *m, int32_t from,
     }
 }
 
-/* What the thread that computes has done since. */
+/* Report the progress of the computing thread. */
 static pl_status tell_progress(pl_mover *m, int64_t now)
 {
     pl_mutex_lock(&m->lock);
     pl_worker_phase phase = m->phase;
-    const char *report = m->report; /* stays once it is handed in */
+    const char *report = m->report; /* does not change once submitted */
     pl_mutex_unlock(&m->lock);
     if (phase >= PL_WORKER_PHASE_READY && !m->ready && all_linked(m)) {
         m->ready = true;

@@ -1,6 +1,6 @@
 /* mover_priv.h - what the files of the mover share.
  *
- * One thread owns the endpoints and all that is not under the lock. */
+ * One thread owns the endpoints and everything not guarded by the lock. */
 #ifndef PL_MATMUL_MOVER_PRIV_H
 #define PL_MATMUL_MOVER_PRIV_H
 
@@ -12,16 +12,16 @@
 
 #include <stdatomic.h>
 
-#define PL_MOVER_ASKS 8 /* pieces on their way at once */
+#define PL_MOVER_ASKS 8 /* requests in flight */
 
-/* How far the thread that computes is. */
+/* The phase of the computing thread. */
 typedef enum pl_worker_phase {
     PL_WORKER_PHASE_MAKING,
     PL_WORKER_PHASE_READY,
     PL_WORKER_PHASE_DONE,
 } pl_worker_phase;
 
-/* How far the job is. */
+/* The phase of the job. */
 typedef enum pl_matmul_phase {
     PL_MATMUL_WAITS,
     PL_MATMUL_RUNS,
@@ -29,7 +29,7 @@ typedef enum pl_matmul_phase {
     PL_MATMUL_FAILED,
 } pl_matmul_phase;
 
-/* Another worker, as seen from here. */
+/* This worker's state of another one. */
 typedef struct pl_colleague {
     char *address;
     pl_endpoint *end; /* ours to it; NULL: not needed */
@@ -38,7 +38,7 @@ typedef struct pl_colleague {
     int64_t heard_ns; /* its last answer; 0: none yet */
 } pl_colleague;
 
-/* A piece of a block on its way. */
+/* A requested piece of a block. */
 typedef struct pl_ask {
     uint64_t sequence; /* 0: free */
     int32_t step, owner;
@@ -53,7 +53,7 @@ typedef struct pl_slot {
     int64_t left; /* floats to arrive */
 } pl_slot;
 
-/* What is asked of endpoints; a test has others. */
+/* The endpoint functions in use; tests replace them. */
 typedef struct pl_mover_net {
     pl_status (*send)(pl_endpoint *end, pl_peer to, const pl_frame *frame,
                       const void *payload, bool lasting);
@@ -68,18 +68,19 @@ struct pl_mover {
     const pl_mover_net *net;
     pl_job_keys keys;
     pl_endpoint *server;
-    pl_colleague *others; /* [workers], the own one stays empty */
+    pl_colleague *others; /* [workers], the own entry is unused */
     pl_thread *thread;
     atomic_bool stop;
     pl_membership *membership; /* the thread's */
-    bool ready, finished;      /* ... as membership knows */
-    pl_error broken;           /* what ends the job but is not membership's */
+    bool ready, finished;      /* ... as passed to membership */
+    pl_error broken;           /* a failure that ends the job, outside
+                                  membership */
     /* Fetching. */
     pl_ask asks[PL_MOVER_ASKS];
-    uint64_t sequence;  /* of the last ask */
-    int32_t step, want; /* to ask for next */
+    uint64_t sequence;  /* of the last request */
+    int32_t step, want; /* to request next */
     int64_t first;      /* ... from this float of the want on */
-    /* Shared with the thread that computes. */
+    /* Shared with the computing thread. */
     pl_mutex lock;
     pl_cond moved;
     pl_slot slots[PL_MATMUL_SLOTS];
@@ -91,20 +92,20 @@ struct pl_mover {
     pl_mover_counts counts;
 };
 
-/* All of a mover but its endpoints and its thread. */
+/* Initialize a mover without its endpoints and thread. */
 pl_status pl_mover_init(pl_mover *m, const pl_mover_opts *opts,
                         const pl_mover_net *net) PL_MUST_CHECK;
 void pl_mover_close(pl_mover *m);
 
-/* Fetch: ask for what may be asked for; take a piece. */
+/* Fetch: send the possible requests; store a piece. */
 pl_status pl_mover_ask(pl_mover *m) PL_MUST_CHECK;
 pl_status pl_mover_take_piece(pl_mover *m, int32_t from,
                               const pl_message *message) PL_MUST_CHECK;
 /* Serve: answer a request for a piece. */
 pl_status pl_mover_serve(pl_mover *m, const pl_message *message) PL_MUST_CHECK;
 
-/* Membership and links: take what a colleague says to our server, or answers
- * to us; send what is due.  tend fails when the job does. */
+/* Membership and links: handle the messages of a worker to our server, or its
+ * answers; send what is due.  tend fails when the job fails. */
 pl_status pl_mover_members_init(pl_mover *m) PL_MUST_CHECK;
 void pl_mover_join(pl_mover *m);
 pl_status pl_mover_take_request(pl_mover *m,

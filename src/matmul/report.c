@@ -1,5 +1,5 @@
-/* What the workers report, and what the reports of a job add up to: its time is
- * the slowest worker's, and one wrong entry makes the whole result wrong. */
+/* The workers' reports and their total for the job: its time is that of the
+ * slowest worker, and one wrong entry makes the whole result wrong. */
 #include "matmul/report.h"
 
 #include "base/mem.h"
@@ -63,7 +63,7 @@ static pl_status take_report(const pl_mover *mover, int32_t worker,
     return status == PL_OK ? PL_OK : pl_context(PL_PEER, "worker %d", worker);
 }
 
-/* PL_NUMERIC when an entry of one of them is wrong. */
+/* PL_NUMERIC when an entry of a report is wrong. */
 static pl_status check(const pl_matmul_result *result)
 {
     int64_t wrong = 0;

@@ -1,4 +1,4 @@
-/* report.h - what each worker tells of its part, and the sum of it.
+/* report.h - the report of each worker, and the result of the job.
  *
  * Threads: one. */
 #ifndef PL_MATMUL_REPORT_H
@@ -10,13 +10,13 @@
 typedef struct pl_matmul_report {
     int32_t index;
     char host[65];
-    double seconds; /* from the common begin to the end of its part */
-    double waited;  /* of these, for blocks to arrive */
+    double seconds; /* from the common start to the end of its part */
+    double waited;  /* of these, waiting for blocks */
     double flops;
     int64_t fetched; /* bytes of others' blocks */
     int64_t checked; /* entries compared with the exact ones */
     int64_t wrong;   /* of these */
-    double trace;    /* of the traces: its share */
+    double trace;    /* its share of the traces */
 } pl_matmul_report;
 
 extern const pl_fields pl_matmul_report_fields;

@@ -8,7 +8,7 @@ struct pl_store {
     const pl_placement *placement;
     int32_t worker;
     pl_area *area;
-    float **block; /* [PL_MATRICES * blocks * blocks]; NULL: not here */
+    float **block; /* [PL_MATRICES * blocks * blocks]; NULL: not held */
 };
 
 static int matrices(const pl_store *store)

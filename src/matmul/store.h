@@ -1,6 +1,6 @@
 /* store.h - the blocks of A and B that one worker holds.
  *
- * They lie in memory that other processes of the host can read where it is.
+ * They lie in shared memory that other processes of the host read in place.
  *
  * Threads: constant once made. */
 #ifndef PL_MATMUL_STORE_H
@@ -14,9 +14,9 @@ typedef struct pl_store pl_store;
 /* The placement is borrowed. */
 pl_status pl_store_new(pl_store **out, const pl_placement *placement,
                        int32_t worker) PL_MUST_CHECK;
-void pl_store_free(pl_store *store); /* NULL is fine */
+void pl_store_free(pl_store *store); /* may be NULL */
 
-/* Make all entries; takes its time. */
+/* Compute all entries; may take long. */
 void pl_store_fill(pl_store *store);
 
 /* Row by row; NULL when another worker holds it. */

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SAMPLES       64        /* entries of the result that are checked */
-#define TRACE_SAMPLES (1 << 22) /* entries of the pairs that are */
+#define SAMPLES       64        /* entries of the result to check */
+#define TRACE_SAMPLES (1 << 22) /* entries of the pairs to check */
 
 typedef struct worker {
     const pl_matmul_opts *opts;
@@ -21,8 +21,8 @@ typedef struct worker {
     pl_store *store;
     pl_mover *mover;
     char *job;
-    float *result;        /* own blocks of C, one after the other */
-    float **block;        /* [blocks * blocks]; NULL: not here */
+    float *result;        /* own blocks of C, consecutively */
+    float **block;        /* [blocks * blocks]; NULL: not held */
     const float **row;    /* [blocks]: A_ik of the step */
     const float **column; /* [blocks]: B_kj of the step */
     double *trace;        /* [steps] */
@@ -34,7 +34,7 @@ static double seconds_since(int64_t begin_ns)
     return (double)(pl_clock_now_ns(pl_clock_real()) - begin_ns) * 1e-9;
 }
 
-/* --- building up ------------------------------------------------------ */
+/* --- setup ------------------------------------------------------------ */
 
 static void lay_out_result(worker *w)
 {
@@ -48,7 +48,7 @@ static void lay_out_result(worker *w)
             }
 }
 
-/* What all workers must have alike. */
+/* The settings that must be the same at all workers. */
 static pl_status describe(worker *w)
 {
     const pl_matmul_job *job = &w->p->job;
@@ -105,7 +105,7 @@ static void tear_down(worker *w)
 
 /* --- the steps -------------------------------------------------------- */
 
-/* A block of the step: an own one, or a want. */
+/* A block of the step: an own or a fetched one. */
 static const float *find_block(const worker *w, const pl_matmul_step *step,
                                const float *wants, pl_want id)
 {
@@ -164,7 +164,8 @@ static pl_status multiply(worker *w, const pl_matmul_step *step,
     return PL_OK;
 }
 
-/* The first products of a process make their kernels: before the clock runs. */
+/* The first products of a process generate their kernels: do that before the
+ * time is measured. */
 static pl_status warm_up(const worker *w)
 {
     enum {
@@ -179,8 +180,8 @@ static pl_status warm_up(const worker *w)
     return PL_OK;
 }
 
-/* The diagonal of A_ij A_ji alone: entry (r, c) of the one meets (c, r) of
- * the other.  Partial sums of a row are exact in a float. */
+/* Only the diagonal of A_ij A_ji: entry (r, c) of one is multiplied by (c, r)
+ * of the other.  Partial sums of a row are exact in a float. */
 static double trace_of(const worker *w, const pl_matmul_step *step,
                        const float *wants)
 {
@@ -219,7 +220,7 @@ static pl_status compute(worker *w)
 
 /* --- checking --------------------------------------------------------- */
 
-/* A few entries of own blocks, each computed again from the seed. */
+/* Check a few entries of own blocks, each computed again from the seed. */
 static void check_product(worker *w)
 {
     const pl_matmul_job *job = &w->p->job;
@@ -243,7 +244,7 @@ static void check_product(worker *w)
     }
 }
 
-/* Some of the pairs, evenly over all steps. */
+/* Check some of the pairs, spread evenly over all steps. */
 static void check_traces(worker *w)
 {
     int64_t entries = 0;
@@ -263,7 +264,7 @@ static void check_traces(worker *w)
     w->report.checked = entries;
 }
 
-/* --- the whole -------------------------------------------------------- */
+/* --- the run ---------------------------------------------------------- */
 
 static pl_status meet(worker *w)
 {

@@ -1,10 +1,10 @@
 /* worker.h - one worker of a distributed matrix product.
  *
  * Makes its blocks, waits for the others, computes its part while the mover
- * brings what it lacks, checks samples of it against entries computed
- * exactly, and reports.
+ * fetches missing blocks, checks samples of it against exactly computed
+ * entries, and reports.
  *
- * Threads: one, beside the mover's and the products'. */
+ * Threads: one, besides those of the mover and of the products. */
 #ifndef PL_MATMUL_WORKER_H
 #define PL_MATMUL_WORKER_H
 
@@ -12,26 +12,26 @@
 #include "matmul/report.h"
 
 typedef struct pl_matmul_opts {
-    const pl_placement *placement; /* required; all are borrowed */
+    const pl_placement *placement; /* required; all pointers are borrowed */
     const char *placed_by;         /* required: "best" or the formula */
     int32_t worker;
     int threads;                   /* of the products; default 1 */
     const char *address;           /* required: to listen on */
-    char *const *addresses;        /* of all; NULL: `meet` tells them */
+    char *const *addresses;        /* of all; NULL: `meet` returns them */
     const pl_secret *secret;       /* NULL: no authentication */
     const pl_transport *transport; /* as pl_endpoint_opts.transport */
-    int64_t join_ms;               /* for all to be there; default 60000 */
-    /* Tell where this one listens, learn the addresses of all; they live
+    int64_t join_ms;               /* for all to join; default 60000 */
+    /* Publish the address of this worker and get those of all, which stay valid
      * until the end. */
     pl_status (*meet)(void *context, const char *address,
                       char *const **addresses);
-    bool (*ended)(void *context); /* the user wants an end; or NULL */
+    bool (*ended)(void *context); /* the user requested the end; or NULL */
     void *context;
 } pl_matmul_opts;
 
-/* Work to the end.  Worker 0 gets the result in *out, which it closes
+/* Run to the end.  Worker 0 gets the result in *out, which it closes
  * (pl_fields_close); all others get a zeroed one.  PL_NUMERIC when an entry is
- * wrong: it names the worker. */
+ * wrong: the message names the worker. */
 pl_status pl_matmul_work(pl_matmul_result *out,
                          const pl_matmul_opts *opts) PL_MUST_CHECK;
 

@@ -1,5 +1,5 @@
-/* The codecs that there are, and what all of them need: the state of a sender,
- * and the check of a piece's size before a codec reads it. */
+/* The list of codecs and what they share: the state of a sender, and the check
+ * of a piece's size before a codec reads it. */
 #include "sync/codec.h"
 
 #include "base/assert.h"

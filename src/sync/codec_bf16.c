@@ -1,7 +1,7 @@
 /* bfloat16: the upper half of a float32, rounded to the nearest, ties to even.
- * The sign and all exponents stay, of the 24 bits of precision 8.  Rounding so
- * has no bias, so nothing is kept of what was cut off: a sender has no state,
- * and what it sends follows from the gradient alone. */
+ * It keeps the sign, the whole exponent and 8 of the 24 bits of precision.
+ * This rounding has no bias, so the rounding error is not kept: a sender has no
+ * state, and what it sends depends only on the gradient. */
 #include "sync/codec.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ static size_t encoded_most(const pl_codec *codec, int64_t count)
     return (size_t)count * sizeof(uint16_t);
 }
 
-/* A number that is none stays one: rounding could carry it into infinity. */
+/* A NaN stays a NaN: rounding could turn it into infinity. */
 static inline uint16_t narrow(float value)
 {
     uint32_t bits;

@@ -1,5 +1,5 @@
-/* Plain: float32 as it is, little-endian like every host that this runs on.
- * Nothing is copied on either side. */
+/* Plain: unchanged float32, little-endian like every supported host.  Nothing
+ * is copied on either side. */
 #include "sync/codec.h"
 
 static size_t float_bytes(int64_t count)

@@ -1,14 +1,13 @@
-/* Top-k: of each piece the k numbers of the largest magnitude travel, with
- * their places; what is left is added to the next gradient (error feedback),
- * so nothing is lost, only late.  After Lin et al., Deep Gradient Compression
- * (2018).
+/* Top-k: sends the k numbers of largest magnitude of each piece, with their
+ * places; the rest is added to the next gradient (error feedback), so nothing
+ * is lost, only delayed.  After Lin et al., Deep Gradient Compression (2018).
  *
- * Which numbers travel follows from their bits alone: of two of the same
- * magnitude the one in front.  A number that is none is larger than all others
- * and travels, so that the job notices it.
+ * The choice depends only on the bits: of two numbers of the same magnitude the
+ * first is sent.  A NaN is larger than all others and is always sent, so that
+ * the job detects it.
  *
- * Bytes: k places (uint32, rising), then k floats; or all floats, where that
- * is not longer. */
+ * Bytes: k places (uint32, rising), then k floats; or all floats, if that is
+ * not longer. */
 #include "sync/codec.h"
 
 #include "base/assert.h"
@@ -19,7 +18,7 @@
 #define DIGIT_BITS 11
 #define DIGITS     ((uint32_t)1 << DIGIT_BITS)
 
-/* How many of the floats travel. */
+/* How many of the floats are sent. */
 static int64_t kept_of(const pl_codec *codec, int64_t count)
 {
     const pl_codec_topk *topk = (const pl_codec_topk *)codec;
@@ -38,7 +37,6 @@ static size_t encoded_most(const pl_codec *codec, int64_t count)
     return (size_t)(is_whole(kept, count) ? count : 2 * kept) * sizeof(float);
 }
 
-/* Orders magnitudes. */
 static inline uint32_t magnitude(float value)
 {
     uint32_t bits;
@@ -46,8 +44,8 @@ static inline uint32_t magnitude(float value)
     return bits & 0x7fffffff;
 }
 
-/* The magnitude of the smallest float that travels, digit by digit from the
- * first; *ties: how many of this magnitude do. */
+/* The smallest magnitude that is sent, found digit by digit from the first;
+ * *ties: how many floats of this magnitude are sent. */
 static uint32_t find_least(const float *floats, int64_t count, int64_t kept,
                            int64_t *ties)
 {
@@ -100,8 +98,8 @@ static pl_encoded encode(const pl_codec *codec, const pl_codec_span *from,
     return encoded;
 }
 
-/* A piece as it came, which need not be aligned.  It may lie in memory of its
- * sender, who may write there meanwhile: each use of a place checks it. */
+/* A received piece need not be aligned.  It may lie in its sender's memory,
+ * where the sender may still write: every use of a place checks it. */
 static uint32_t place_at(pl_encoded piece, int64_t i)
 {
     uint32_t place;

@@ -1,9 +1,9 @@
 /* cluster.h - the tasks of a job and where they listen.
  *
- * From a cluster file, from TF_CONFIG in TensorFlow's own format, or from
- * --workers and --ps.  Workers are counted with the chief: a named chief is
- * worker 0 and TensorFlow's worker i is worker i + 1; without one, worker 0
- * is the chief.
+ * It is read from a cluster file, from TF_CONFIG in TensorFlow's own format, or
+ * from --workers and --ps.  The chief counts as a worker: a named chief is
+ * worker 0 and TensorFlow's worker i is worker i + 1; without one, worker 0 is
+ * the chief.
  *
  * Threads: constant once made. */
 #ifndef PL_JOB_CLUSTER_CLUSTER_H
@@ -26,7 +26,7 @@ extern const char *const pl_role_names[]; /* by role, then NULL */
 
 typedef struct pl_task {
     pl_role role;
-    int32_t index; /* as the user counts: TensorFlow's */
+    int32_t index; /* as the user sees it: TensorFlow's */
 } pl_task;
 
 #define PL_CLUSTER_WORKERS_MAX 1024
@@ -34,27 +34,27 @@ typedef struct pl_task {
 
 typedef struct pl_cluster {
     bool named_chief;
-    bool evaluator;  /* there is, or may be, one */
-    int32_t workers; /* with the chief; >= 1 */
+    bool evaluator;  /* the cluster has, or may have, one */
+    int32_t workers; /* including the chief; >= 1 */
     int32_t ps;
-    char **worker_address; /* [workers], or NULL where workers do not listen */
-    char **ps_address; /* [ps], "host:port"; one that is NULL: not yet known */
+    char **worker_address; /* [workers], or NULL if workers do not listen */
+    char **ps_address;     /* [ps], "host:port"; NULL entry: not yet known */
 } pl_cluster;
 
 /* All tasks on this machine; ps addresses are not yet known. */
 pl_status pl_cluster_local(pl_cluster *out, int32_t workers, int32_t ps,
                            bool evaluator) PL_MUST_CHECK;
-/* A file as `--cluster` takes it; `deploy` picks an entry where it holds
- * several, NULL: it must hold one. */
+/* Read a file of `--cluster`; `deploy` selects one of several entries, NULL:
+ * the file must have exactly one. */
 pl_status pl_cluster_read(pl_cluster *out, const char *path,
                           const char *deploy) PL_MUST_CHECK;
-/* Whether a TF_CONFIG has a cluster, and says which of its tasks this process
- * is.  One without means a local run, as for TensorFlow; null and {} are
- * nothing. */
+/* Whether a TF_CONFIG has a cluster and names the task of this process.
+ * Without a cluster the run is local, as in TensorFlow; null and {} count as
+ * empty. */
 pl_status pl_cluster_tf_config_has(const char *text, bool *cluster,
                                    bool *task) PL_MUST_CHECK;
-/* The text of TF_CONFIG; *task is who this process is.  NULL: only the cluster
- * is read. */
+/* Read the text of TF_CONFIG; *task is the task of this process.  NULL: only
+ * the cluster is read. */
 pl_status pl_cluster_tf_config(pl_cluster *out, pl_task *task,
                                const char *text) PL_MUST_CHECK;
 /* {"cluster": {"chief": [...], "worker": [...], "ps": [...]}} */
@@ -64,7 +64,7 @@ pl_status pl_cluster_from_json(pl_cluster *out,
                                const pl_json *json) PL_MUST_CHECK;
 void pl_cluster_close(pl_cluster *cluster);
 
-/* PL_USAGE, with a sentence, when the cluster has no such task. */
+/* PL_USAGE, with a message, when the cluster has no such task. */
 pl_status pl_cluster_check(const pl_cluster *cluster,
                            pl_task task) PL_MUST_CHECK;
 /* 0 .. workers - 1; -1 for a ps or the evaluator. */

@@ -1,5 +1,5 @@
-/* A cluster as JSON: the file of --cluster, TF_CONFIG, and what a supervisor
- * sends. */
+/* A cluster as JSON: the file of --cluster, TF_CONFIG, and the cluster that a
+ * supervisor sends. */
 #include "job/cluster/cluster_priv.h"
 
 #include "base/file/file.h"
@@ -9,7 +9,7 @@
 
 #define FILE_MOST ((size_t)1 << 20)
 
-/* What is wrong in a cluster is for the user to put right. */
+/* Errors in a cluster are usage errors. */
 static pl_status as_usage(pl_status status)
 {
     return status == PL_FORMAT ? PL_USAGE : status;
@@ -38,7 +38,7 @@ static void list_entries(const pl_json *json, char *text, size_t room)
         }
 }
 
-/* The entry called `deploy`, or the only one there is. */
+/* The entry named `deploy`, or the only one. */
 static pl_status pick_entry(const pl_json *json, const char *deploy,
                             const char **name, const pl_json **out)
 {
@@ -70,7 +70,7 @@ static pl_status pick_entry(const pl_json *json, const char *deploy,
                    matches, all);
 }
 
-/* True when the object itself goes from role to addresses. */
+/* True when the object itself maps roles to addresses. */
 static bool is_bare(const pl_json *json)
 {
     void *walk = NULL;
@@ -95,7 +95,7 @@ static pl_status read_entries(pl_cluster *out, const pl_json *json,
         return pl_cluster_roles(out, json, false);
     PL_TRY(pick_entry(json, deploy, &name, &entry));
     pl_status status;
-    if (pl_json_has(entry, "cluster")) { /* an entry in full */
+    if (pl_json_has(entry, "cluster")) { /* a complete entry */
         status = pl_json_get_object(entry, "cluster", &entry);
         if (status != PL_OK)
             return pl_context(status, "%s", name);
@@ -112,11 +112,11 @@ pl_status pl_cluster_read(pl_cluster *out, const char *path, const char *deploy)
     pl_json_free(json);
     if (status != PL_OK)
         return pl_context(as_usage(status), "cluster file %s", path);
-    out->evaluator = true; /* may come, as it needs no address */
+    out->evaluator = true; /* may join, as it needs no address */
     return PL_OK;
 }
 
-/* TensorFlow takes a number or its digits. */
+/* TensorFlow accepts a number, or its digits as text. */
 static pl_status read_index(const pl_json *task, int32_t *out)
 {
     const char *digits;
@@ -173,7 +173,7 @@ static pl_status read_tf_config(pl_cluster *cluster, pl_task *task,
     return status == PL_OK ? PL_OK : pl_context(status, "task");
 }
 
-/* The object that a TF_CONFIG is. */
+/* Parse TF_CONFIG, which must be an object. */
 static pl_status parse_tf_config(pl_json **out, const char *text)
 {
     pl_json *json;
@@ -187,7 +187,7 @@ static pl_status parse_tf_config(pl_json **out, const char *text)
     return PL_FAIL(PL_USAGE, "TF_CONFIG: expected an object, found %s", kind);
 }
 
-/* Is there something under `key`? */
+/* Whether `key` has a non-empty value. */
 static bool has_something(const pl_json *json, const char *key)
 {
     void *walk = NULL;
@@ -229,7 +229,7 @@ pl_status pl_cluster_tf_config(pl_cluster *out, pl_task *task, const char *text)
     return PL_OK;
 }
 
-/* Add `count` addresses, from the first, under `role`; none for none. */
+/* Add `count` addresses under `role`, if there are any. */
 static pl_status put_role(pl_json *roles, pl_role role, char *const *address,
                           int32_t count)
 {

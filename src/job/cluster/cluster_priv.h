@@ -4,10 +4,10 @@
 
 #include "job/cluster/cluster.h"
 
-/* The role called `name`, also by its old one. */
+/* The role with this name, current or old. */
 bool pl_cluster_role(const char *name, pl_role *role);
 
-/* Digits without a leading zero, at most five of them; -1 for others. */
+/* Digits without a leading zero, at most five of them; otherwise -1. */
 int32_t pl_cluster_number(const char *text);
 
 /* {"chief": [...], "worker": [...], "ps": [...]}; with `open`, an address may

@@ -1,5 +1,5 @@
-/* Whether an address that a task is to listen at is a name for loopback, and
- * whether that matters: it does as soon as some other task is elsewhere. */
+/* Whether the address at which a task should listen is a name for loopback, and
+ * whether that matters: it does if another task is on another host. */
 #include "job/cluster/cluster_reach.h"
 
 #include <arpa/inet.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* A name, and not the one that means loopback by definition. */
+/* A name other than the one that means loopback by definition. */
 static bool is_host_name(const pl_address *address)
 {
     uint8_t number[16];
@@ -30,7 +30,8 @@ static const char *address_of(const pl_cluster *cluster, pl_task task)
                : cluster->worker_address[worker];
 }
 
-/* Is this another host's?  A name that means nothing here may be. */
+/* Whether the address is on another host.  A name that does not resolve here
+ * may be. */
 static bool is_elsewhere(const char *text, const char *own_host,
                          pl_cluster_resolver *resolve)
 {
@@ -60,7 +61,8 @@ static bool find_elsewhere(const pl_cluster *cluster, const char *own_host,
     return false;
 }
 
-/* ", such as 10.0.0.7:4711", of an interface of this host that is up. */
+/* ", such as 10.0.0.7:4711", an address of an interface of this host that is
+ * up. */
 static void suggest(char *out, size_t room, const char *port)
 {
     struct ifaddrs *all = NULL;
@@ -92,7 +94,7 @@ pl_status pl_cluster_check_reach(const pl_cluster *cluster, pl_task task,
     if (text == NULL || pl_address_split(&own, text) != PL_OK ||
         !is_host_name(&own) || resolve(&own) != PL_OK ||
         !pl_address_is_loopback(&own))
-        return PL_OK; /* what is wrong with it is said when it listens */
+        return PL_OK; /* a bad address is reported when it listens */
     if (!find_elsewhere(cluster, own.host, resolve, other, sizeof other)) {
         *only_here = true;
         return PL_OK;

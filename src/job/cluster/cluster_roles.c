@@ -1,9 +1,9 @@
 /* The roles of a cluster and their addresses.
  *
  * The formats are TensorFlow's: a role has a list of addresses, or an object
- * from index to address, which there may leave tasks out; here all must be
- * named, as their number decides who computes what.  Between our own
- * processes an address may be "": not known, or of a task that does not
+ * from index to address.  TensorFlow's object may omit tasks; here all must be
+ * named, since their number determines the data shares.  Between our own
+ * processes an address may be "": unknown, or of a task that does not
  * listen. */
 #include "job/cluster/cluster_priv.h"
 
@@ -25,7 +25,7 @@ typedef struct role_list {
 
 typedef struct parsed {
     role_list role[ROLES]; /* by pl_role */
-    bool open;             /* "" is an address, too */
+    bool open;             /* "" is accepted as an address */
 } parsed;
 
 static void drop(parsed *p)
@@ -180,7 +180,7 @@ static pl_status read_roles(parsed *p, const pl_json *roles)
     return PL_OK;
 }
 
-/* The number-th address of all roles; NULL at the end, "" when not known. */
+/* The number-th address of all roles; NULL at the end, "" if unknown. */
 static const char *nth_address(const parsed *p, int32_t number, pl_task *task)
 {
     for (int r = 0; r < ROLES; r++) {
@@ -194,7 +194,7 @@ static const char *nth_address(const parsed *p, int32_t number, pl_task *task)
     return NULL;
 }
 
-/* Host names know no case, and "localhost" is 127.0.0.1. */
+/* Host names are case-insensitive, and "localhost" is 127.0.0.1. */
 static bool same_place(const char *one, const char *other)
 {
     pl_address a, b;
@@ -209,7 +209,7 @@ static bool same_place(const char *one, const char *other)
            strtol(a.port, NULL, 10) == strtol(b.port, NULL, 10);
 }
 
-/* Two tasks cannot listen at one place. */
+/* Two tasks cannot listen at the same address. */
 static pl_status check_distinct(const parsed *p)
 {
     const char *one, *other;
@@ -226,8 +226,8 @@ static pl_status check_distinct(const parsed *p)
     return PL_OK;
 }
 
-/* Move the addresses of the chief, then of the workers, to one array; none
- * when no address is known. */
+/* Move the addresses of the chief, then of the workers, to one array; no array
+ * if no address is known. */
 static pl_status join_workers(parsed *p, pl_cluster *out)
 {
     role_list *part[] = { &p->role[PL_ROLE_CHIEF], &p->role[PL_ROLE_WORKER] };

@@ -1,14 +1,14 @@
-/* What runs on another host for a launcher: decides only when the launcher is
- * gone, and that no task of this host stays behind then.
+/* The agent of a launcher on another host: decides only when the launcher is
+ * gone, and that no task of this host outlives it.
  *
- *   WORK -> TERM   the launcher has closed, is silent, or wants the end:
+ *   WORK -> TERM   the launcher has closed, is silent, or requested the end:
  *                  SIGTERM to all tasks
  *   TERM -> KILL   SIGKILL to all tasks
  *
- * A1  The agent ends only when none of its tasks runs any more, or says how
- *     many SIGKILL has not ended.
- * A2  A launcher that closed its end, or is silent for too long, is gone for
- *     good, and no phase is left for an earlier one. */
+ * A1  The agent ends only when none of its tasks is running, or reports how
+ *     many survived SIGKILL.
+ * A2  A launcher that closed its end, or was silent for too long, stays gone,
+ *     and phases only move forward. */
 #include "job/hosts/agent.h"
 
 #include "base/clock.h"
@@ -51,12 +51,12 @@ typedef struct agent {
     int64_t heard_ns, said_ns;
     phase phase;
     pl_deadline deadline; /* of the phase */
-    bool asked;           /* the launcher wanted the end */
-    bool gone;            /* ... or is not there any more */
+    bool asked;           /* the launcher requested the end */
+    bool gone;            /* ... or is gone */
     pl_run_place place;   /* the run folder */
     bool sending;         /* there are records to send */
-    int64_t all_id;       /* the question that is answered when all were sent;
-                             0: none */
+    int64_t all_id;       /* the question to answer when all were sent; 0:
+                             none */
 } agent;
 
 static int64_t now_ns(void)
@@ -64,9 +64,9 @@ static int64_t now_ns(void)
     return pl_clock_now_ns(pl_clock_real());
 }
 
-/* --- saying ----------------------------------------------------------- */
+/* --- sending ---------------------------------------------------------- */
 
-/* The launcher may be gone: that is seen when it is read from. */
+/* The launcher may be gone: reading from it shows that, too. */
 static void say_json(agent *a, const pl_json *json)
 {
     if (pl_agent_channel_send(&a->channel, json) != PL_OK)
@@ -93,7 +93,7 @@ static pl_status send_record(void *context, const pl_control_message *message)
                    : PL_OK;
 }
 
-/* Whether a message can be sent now; another might have to wait. */
+/* Whether a message can be sent without blocking. */
 static bool is_writable(const agent *a)
 {
     struct pollfd ready = { .fd = a->channel.out, .events = POLLOUT };
@@ -109,7 +109,7 @@ static void say_all_sent(agent *a)
     a->all_id = 0;
 }
 
-/* A few records; what tasks print and how they end is not to wait for long. */
+/* Send a few records; output and ends of tasks must not wait for long. */
 static void send_records(agent *a)
 {
     pl_status status = PL_OK;
@@ -160,8 +160,8 @@ static void say_ended(agent *a, pl_task task, int ended, const char *line)
 
 /* --- tasks ------------------------------------------------------------ */
 
-/* It comes with the message, or in a file, where what carries messages is not
- * to know it. */
+/* The secret is in the message or, if the transport must not see it, in a
+ * file. */
 static pl_status find_secret(const pl_control_message *message, pl_secret *out)
 {
     if (message->secret_file == NULL)
@@ -173,7 +173,7 @@ static pl_status find_secret(const pl_control_message *message, pl_secret *out)
                                     "all nodes: do they share its folder?");
 }
 
-/* The secret in a file that has no name, for all tasks. */
+/* Keep the secret in an unnamed file for all tasks. */
 static pl_status keep_secret(agent *a, const pl_control_message *message)
 {
     pl_secret secret;
@@ -213,7 +213,7 @@ static pl_status start_task(agent *a, const pl_control_message *message)
     return PL_OK;
 }
 
-/* A task that could not be started has ended. */
+/* A task that could not be started is reported as ended. */
 static void take_start(agent *a, const pl_control_message *message)
 {
     char why[PL_ERROR_BYTES];
@@ -238,7 +238,7 @@ static void reap(agent *a, int i)
     pid_t pid = waitpid(task->pid, &ended, WNOHANG);
     if (pid == 0 || (pid < 0 && errno == EINTR))
         return;
-    pl_agent_task_read(task, say_output, a); /* what it said before */
+    pl_agent_task_read(task, say_output, a); /* its remaining output */
     pl_agent_task_finish(task, say_output, a);
     say_ended(a, task->task, ended, task->said);
     pl_agent_task_close(task);
@@ -249,7 +249,7 @@ static void signal_all(const agent *a, int number)
 {
     for (int i = 0; i < a->count; i++) {
         kill(a->tasks[i].pid, number);
-        kill(a->tasks[i].pid, SIGCONT); /* a stopped task does nothing else */
+        kill(a->tasks[i].pid, SIGCONT); /* a stopped task must run */
     }
 }
 
@@ -336,7 +336,7 @@ static void take_question(agent *a, const pl_control_message *question)
     if (make_answer(a, question, answer) == PL_OK)
         say_json(a, answer);
     pl_json_free(answer);
-    a->heard_ns = now_ns(); /* an answer may take its time */
+    a->heard_ns = now_ns(); /* an answer may take long */
 }
 
 static void take_message(agent *a, const pl_control_message *message)
@@ -360,11 +360,11 @@ static void take_message(agent *a, const pl_control_message *message)
         take_question(a, message);
         break;
     default:
-        break; /* a heartbeat, or not for an agent */
+        break; /* a heartbeat, or a kind not for agents */
     }
 }
 
-/* One message, or one that was not understood and wants no answer. */
+/* Handle the next message; an unknown one that needs no answer is skipped. */
 static pl_status take_next(agent *a)
 {
     pl_json *json;

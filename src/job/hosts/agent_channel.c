@@ -1,5 +1,5 @@
-/* Lines of JSON over two pipes: decides how long a full pipe is waited for, and
- * when received bytes are moved. */
+/* Lines of JSON over two pipes: decides how long to wait for a full pipe, and
+ * when to move received bytes. */
 #include "job/hosts/agent_channel.h"
 
 #include "base/clock.h"
@@ -83,8 +83,9 @@ pl_status pl_agent_channel_send(pl_agent_channel *channel,
     return status;
 }
 
-/* Move what is left to the front when that frees at least half of the buffer,
- * so that a byte is moved once on average, however many lines came at once. */
+/* Move unread bytes to the front when that frees at least half of the buffer,
+ * so that a byte is moved once on average, however many lines arrive at
+ * once. */
 static pl_status make_room(pl_agent_channel *channel)
 {
     if (channel->used < channel->room)
@@ -105,7 +106,7 @@ static pl_status make_room(pl_agent_channel *channel)
     return PL_OK;
 }
 
-/* Take what has come; does not wait. */
+/* Read what has arrived, without blocking. */
 static pl_status fill(pl_agent_channel *channel)
 {
     while (!channel->ended) {
@@ -137,7 +138,7 @@ static pl_status parse(pl_json **out, const char *line, size_t bytes)
                    (int)(bytes < 200 ? bytes : 200), line);
 }
 
-/* The end of the first line; NULL: it is not there yet. */
+/* The end of the first line; NULL: it has not arrived. */
 static const char *find_end(pl_agent_channel *channel)
 {
     const char *from = channel->buffer + channel->searched;
@@ -178,7 +179,7 @@ const char *pl_agent_channel_kind(const pl_json *message)
     return pl_json_get_text(message, "kind", &kind) == PL_OK ? kind : "";
 }
 
-/* Bytes of the character that begins here; 0: none does. */
+/* Bytes of the character that begins here; 0: invalid. */
 static int character(const unsigned char *at)
 {
     int more = *at < 0x80                  ? 0

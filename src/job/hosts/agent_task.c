@@ -1,5 +1,5 @@
-/* One task of an agent: decides what its environment is, and cuts what it
- * prints into lines. */
+/* One task of an agent: decides its environment, and splits its output into
+ * lines. */
 #include "job/hosts/agent_task.h"
 
 #include "base/mem.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LINE_MOST ((size_t)256 * 1024) /* a longer one comes in parts */
+#define LINE_MOST ((size_t)256 * 1024) /* a longer one is split */
 
 extern char **environ;
 
@@ -34,8 +34,8 @@ static size_t count_words(char *const *words)
     return count;
 }
 
-/* The message's own first, then this process's where they do not clash: all
- * borrowed but for the list. */
+/* The variables of the message, then those of this process with other names:
+ * only the list is allocated. */
 static pl_status make_environment(char ***out, char *const *own, char *keys)
 {
     size_t count = count_words(own);

@@ -1,5 +1,5 @@
-/* A cluster launch: decides in which order hosts are asked, and makes a host of
- * the supervisor of each. */
+/* A cluster launch: decides in which order the hosts get questions, and makes
+ * each a host of the supervisor. */
 #include "job/hosts/cluster_launch_priv.h"
 
 #include "base/error.h"
@@ -10,8 +10,8 @@
 
 #define END_MS 20000
 
-/* "--run DIR" behind the command, and the launcher's folder where that is
- * another. */
+/* Append "--run DIR" to the command, and the launcher's folder if that
+ * differs. */
 static pl_status make_command(const pl_cluster_launch *l, pl_run_of_host *run)
 {
     size_t count = 0;
@@ -85,7 +85,7 @@ pl_status pl_cluster_launch_supervise(pl_cluster_launch *l)
         .print = opts->print,
         .context = opts->context,
     });
-    pl_error ended; /* which records are missing does not hide it */
+    pl_error ended; /* missing records must not hide it */
     pl_error_save(&ended, status);
     pl_cluster_launch_collect(l);
     return pl_error_raise(&ended);

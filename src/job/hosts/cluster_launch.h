@@ -1,12 +1,12 @@
 /* cluster_launch.h - the tasks of a job on the hosts of a cluster.
  *
- * Asks each host whether it can do its part, finds ports, then supervises the
- * job over the hosts (job/supervise/supervisor.h), whose tasks get the cluster
- * as TF_CONFIG.  Hosts that do not see the run folder keep one of their own,
- * and what their tasks record is sent to the launcher's while the job runs
- * (records/).
+ * Checks that each host can run its tasks, finds ports, then supervises the job
+ * on the hosts (job/supervise/supervisor.h), whose tasks get the cluster as
+ * TF_CONFIG.  Hosts that do not see the run folder keep one of their own, and
+ * the records of their tasks are sent to the launcher's folder while the job
+ * runs (records/).
  *
- * Threads: one, which stays. */
+ * Threads: one, which must not end before the job. */
 #ifndef PL_JOB_HOSTS_CLUSTER_LAUNCH_H
 #define PL_JOB_HOSTS_CLUSTER_LAUNCH_H
 
@@ -14,24 +14,25 @@
 #include "job/supervise/supervisor.h"
 
 typedef struct pl_cluster_launch_opts {
-    pl_hosts *hosts;           /* required; all are borrowed */
-    const pl_cluster *cluster; /* required; without addresses, tasks are dealt
-                                  to the hosts in turn */
+    pl_hosts *hosts;           /* required; all pointers are borrowed */
+    const pl_cluster *cluster; /* required; without addresses, tasks are
+                                  assigned to the hosts round-robin */
     char *const *argv;         /* required: "paceline train ..." of each task,
                                   without --role, --index and --cluster */
-    const char *folder;        /* required: to work in, where it is there */
-    const char *run;           /* the run folder, where what hosts record comes
-                                  together; NULL: none, for a check alone */
+    const char *folder;        /* required: working directory, if it exists
+                                  there */
+    const char *run;           /* the run folder, which collects the records of
+                                  all hosts; NULL: none, only a check */
     const pl_secret *secret;   /* required */
-    const char *secret_file;   /* the secret is in this key file, which all
-                                  hosts see, and is not sent; NULL: it is sent
-                                  to the agents */
+    const char *secret_file;   /* key file with the secret, which all hosts see,
+                                  so it is not sent; NULL: the secret is sent to
+                                  the agents */
     const char *logs;          /* required: a folder for <role>-<index>.log */
     int32_t restarts;          /* of each task */
-    bool go_on;                /* without a worker that is lost */
-    int64_t try_ms;    /* for hosts to look at the data; default 300 s */
-    int64_t silent_ms; /* until a host is lost; default 4000 */
-    int64_t end_ms;    /* for tasks to end; default 20000 */
+    bool go_on;                /* continue without a lost worker */
+    int64_t try_ms;            /* for hosts to check the data; default 300 s */
+    int64_t silent_ms;         /* until a host is lost; default 4000 */
+    int64_t end_ms;            /* for tasks to end; default 20000 */
     const atomic_bool *interrupt; /* end all; or NULL */
     /* A line that a task has printed. */
     void (*print)(void *context, const pl_job_task *task, bool error,
@@ -39,7 +40,7 @@ typedef struct pl_cluster_launch_opts {
     void *context;
 } pl_cluster_launch_opts;
 
-/* Only ask each host whether it can do its part. */
+/* Only check that each host can run its tasks. */
 pl_status pl_cluster_launch_check(const pl_cluster_launch_opts *opts)
     PL_MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* A host by its agent: decides what a task is started with, when the host
+/* A host reached by its agent: decides how a task is started and when the host
  * counts as lost, and keeps the logs of its tasks. */
 #include "job/hosts/host_agent.h"
 
@@ -14,8 +14,8 @@
 
 typedef struct started {
     pl_task task;
-    bool here; /* it was started on this host */
-    FILE *log; /* NULL: cannot be written any more */
+    bool here; /* it runs on this host */
+    FILE *log; /* NULL: writing failed */
 } started;
 
 typedef struct host_agent {
@@ -23,7 +23,7 @@ typedef struct host_agent {
     pl_host_agent_opts opts;
     started *tasks;               /* [opts.tasks], by slot */
     char **argv;                  /* of a restarted chief */
-    const pl_host_events *events; /* while its turn is taken */
+    const pl_host_events *events; /* during `turn` */
 } host_agent;
 
 /* --- starting --------------------------------------------------------- */
@@ -71,8 +71,8 @@ static pl_status say_start(host_agent *h, const pl_job_task *task,
     char secret[PL_SECRET_TEXT], logs[] = PL_AGENT_LOGS "=1";
     char *const environment[] = { variable, logs, NULL };
     pl_secret_text(h->opts.secret, secret);
-    /* A chief that was killed finds its own run in the folder, unless it was
-     * killed before it had begun. */
+    /* A chief that was killed finds its run in the folder, unless it was killed
+     * before it had begun. */
     bool resume = task->worker == 0 && task->starts > 0;
     pl_status status = pl_remote_say(
         h->opts.remote, &(pl_control_message) {
@@ -101,7 +101,7 @@ static pl_status start(pl_host *host, pl_job_task *task)
     return status;
 }
 
-/* An agent that cannot be told is found to be gone in its turn. */
+/* If sending fails, `turn` reports the agent as gone. */
 static void send_signal(pl_host *host, const pl_job_task *task, int number)
 {
     host_agent *h = (host_agent *)host;
@@ -115,7 +115,7 @@ static void send_signal(pl_host *host, const pl_job_task *task, int number)
 
 /* --- what happens ----------------------------------------------------- */
 
-/* A line of a task's log, whatever the agent says it wrote. */
+/* Write a line of a task's log, with the untrusted text of the agent quoted. */
 static bool put_line(FILE *log, const char *text)
 {
     pl_buffer line = { 0 };
@@ -160,7 +160,7 @@ static void hear(void *context, const pl_control_message *message)
         return;
     if (message->kind == PL_CONTROL_OUTPUT)
         take_output(h, s, message);
-    else /* as waitpid would give it */
+    else /* as waitpid returns it */
         h->events->ended(h->events->context, s->task,
                          message->number >= 0 ? message->number << 8
                                               : -message->number,

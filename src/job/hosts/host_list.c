@@ -1,4 +1,4 @@
-/* The names of hosts: decides which texts name hosts, and expands Slurm's
+/* The names of hosts: decides which texts are host names, and expands Slurm's
  * ranges. */
 #include "job/hosts/host_list.h"
 
@@ -24,7 +24,7 @@ static pl_status add(pl_host_list *hosts, const char *name, size_t length)
                        length, NAME_MOST);
     memcpy(text, name, length);
     text[length] = '\0';
-    /* ssh would take one with a dash in front for an option. */
+    /* ssh would take a name with a leading dash for an option. */
     if (strspn(text, letters) != length || text[0] == '-')
         return PL_FAIL(PL_USAGE,
                        "\"%s\" is not the name of a host, such as b or me@b",
@@ -71,7 +71,7 @@ pl_status pl_host_list_parse(pl_host_list *out, const char *text)
 
 /* --- Slurm ------------------------------------------------------------ */
 
-/* Digits with their number and their width; false: none, or too many. */
+/* Read digits as a number and their width; false: none, or too many. */
 static bool take_number(const char **at, long *number, int *width)
 {
     size_t digits = strspn(*at, "0123456789");
@@ -83,7 +83,7 @@ static bool take_number(const char **at, long *number, int *width)
     return true;
 }
 
-/* "1-3" or "7" behind a prefix. */
+/* "1-3" or "7" after a prefix. */
 static pl_status add_range(pl_host_list *hosts, const char *prefix,
                            size_t length, const char **at)
 {

@@ -1,5 +1,5 @@
-/* The connections to all hosts: decides how long their answers are waited for,
- * and how several failures become one message. */
+/* The connections to all hosts: decides how long to wait for their answers, and
+ * how several failures become one message. */
 #include "job/hosts/hosts.h"
 
 #include "base/clock.h"
@@ -18,7 +18,7 @@ typedef struct failures {
     int32_t count;
 } failures;
 
-/* The caller reports a single one; several are listed first. */
+/* The caller reports a single failure; several are logged here first. */
 static void note(failures *f, pl_status status)
 {
     f->count++;
@@ -75,7 +75,7 @@ static pl_status start_all(pl_hosts *hosts, const pl_hosts_opts *opts)
     return PL_OK;
 }
 
-/* Whether this host is waited for: for its hello, or for an answer. */
+/* Whether the hello, or an answer, of this host is missing. */
 static bool is_awaited(const pl_hosts *hosts, int32_t host, bool hello)
 {
     const pl_remote *remote = &hosts->remotes[host];
@@ -85,7 +85,7 @@ static bool is_awaited(const pl_hosts *hosts, int32_t host, bool hello)
                  : hosts->asked[host] && remote->answer == NULL;
 }
 
-/* One look at all; the number of those that are still waited for. */
+/* Poll all hosts once; returns the number of those still awaited. */
 static int32_t look(pl_hosts *hosts, bool hello, failures *f)
 {
     int32_t waiting = 0;
@@ -145,7 +145,7 @@ pl_status pl_hosts_init(pl_hosts *hosts, const pl_hosts_opts *opts)
 
 void pl_hosts_close(pl_hosts *hosts)
 {
-    /* First all inputs, so that they end at the same time. */
+    /* Close all inputs first, so that the agents end at the same time. */
     for (int32_t h = 0; h < hosts->started; h++)
         pl_remote_leave(&hosts->remotes[h]);
     for (int32_t h = 0; h < hosts->started; h++)

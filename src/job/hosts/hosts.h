@@ -1,6 +1,6 @@
 /* hosts.h - the agents of all hosts of a job.
  *
- * Threads: one, which stays. */
+ * Threads: one, which must not end before the agents. */
 #ifndef PL_JOB_HOSTS_HOSTS_H
 #define PL_JOB_HOSTS_HOSTS_H
 
@@ -19,25 +19,25 @@ typedef struct pl_hosts {
 } pl_hosts;
 
 typedef struct pl_hosts_opts {
-    const pl_host_list *list;     /* required; all are borrowed */
+    const pl_host_list *list;     /* required; all pointers are borrowed */
     const pl_reach *reach;        /* required */
     const char *const *programs;  /* of each host; NULL: reach's */
     int64_t connect_ms;           /* for all to answer; default 20000 */
     const atomic_bool *interrupt; /* give up; or NULL */
 } pl_hosts_opts;
 
-/* Connect to all hosts at once.  When one cannot be used the message names it
- * and the reason; of several, each is named in the log. */
+/* Connect to all hosts at once.  If one cannot be used, the message has its
+ * name and the reason; if several, each is logged. */
 pl_status pl_hosts_init(pl_hosts *hosts,
                         const pl_hosts_opts *opts) PL_MUST_CHECK;
-void pl_hosts_close(pl_hosts *hosts); /* a zeroed one is fine */
+void pl_hosts_close(pl_hosts *hosts); /* may be zeroed */
 
-/* Ask one of them; *take is taken, also on failure. */
+/* Send a question to one host; takes ownership of *take, also on failure. */
 pl_status pl_hosts_ask(pl_hosts *hosts, int32_t host,
                        pl_json *take) PL_MUST_CHECK;
-/* Wait until all who were asked have answered; failures as above. */
+/* Wait for all outstanding answers; failures as above. */
 pl_status pl_hosts_wait(pl_hosts *hosts, int64_t limit_ms) PL_MUST_CHECK;
-/* What it answered; borrowed until the host is asked again. */
+/* The answer of a host; borrowed until its next question. */
 pl_status pl_hosts_answer(const pl_hosts *hosts, int32_t host,
                           const pl_json **out) PL_MUST_CHECK;
 

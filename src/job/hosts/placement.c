@@ -1,5 +1,5 @@
 /* Before the start of a cluster launch: decides on which host each task runs
- * and at which address, and asks the hosts whether they can do their part. */
+ * and at which address, and checks that the hosts can run their tasks. */
 #include "base/mem.h"
 #include "job/hosts/cluster_launch_priv.h"
 
@@ -8,7 +8,7 @@
 #define TRY_MS  300000
 #define PORT_MS 20000
 
-/* The host of an address that is given, or in turn. */
+/* The host of the given address, or else round-robin. */
 static int32_t host_of(const pl_cluster_launch *l, char *const *addresses,
                        int32_t index)
 {
@@ -34,7 +34,7 @@ pl_status pl_cluster_launch_place(pl_cluster_launch *l)
         PL_NEW(l->host_of, (size_t)c->workers + (size_t)c->ps + c->evaluator));
     PL_TRY(pl_cluster_local(&l->cluster, c->workers, c->ps, c->evaluator));
     l->cluster.named_chief = c->named_chief;
-    l->cluster.evaluator = false; /* it has no address to tell of */
+    l->cluster.evaluator = false; /* it has no address */
     PL_TRY(PL_NEW(l->cluster.worker_address, (size_t)c->workers));
     PL_TRY(copy_addresses(l->cluster.worker_address, c->worker_address,
                           c->workers));
@@ -48,9 +48,9 @@ pl_status pl_cluster_launch_place(pl_cluster_launch *l)
     return PL_OK;
 }
 
-/* --- can they? -------------------------------------------------------- */
+/* --- checks ----------------------------------------------------------- */
 
-/* Only who computes or tests needs the data. */
+/* Only hosts that compute or test need the data. */
 static bool needs_data(const pl_cluster_launch *l, int32_t host)
 {
     for (int i = l->cluster.ps; i < l->count; i++)
@@ -96,7 +96,7 @@ pl_status pl_cluster_launch_try(pl_cluster_launch *l)
 
 /* --- ports ------------------------------------------------------------ */
 
-/* Where the address of a task is kept; NULL: it has none. */
+/* Where the address of a task is stored; NULL: it has none. */
 static char **address_of(const pl_cluster_launch *l, int task)
 {
     int worker = task - l->cluster.ps;

@@ -1,5 +1,5 @@
-/* The connection to one agent: decides when it is up, what its end means, and
- * which command reaches its host. */
+/* The connection to one agent: decides when it is established, what its end
+ * means, and which command reaches its host. */
 #include "job/hosts/remote.h"
 
 #include "base/clock.h"
@@ -105,7 +105,7 @@ void pl_remote_close(pl_remote *remote)
         poll(NULL, 0, LOOK_MS);
     if (remote->pid > 0) {
         kill(remote->pid, SIGKILL);
-        waitpid(remote->pid, &remote->ended, 0); /* it was killed: at once */
+        waitpid(remote->pid, &remote->ended, 0); /* was killed: no wait */
         remote->pid = 0;
     }
     if (remote->err >= 0)
@@ -115,7 +115,7 @@ void pl_remote_close(pl_remote *remote)
     remote->answer = NULL;
 }
 
-/* --- talking ---------------------------------------------------------- */
+/* --- messages --------------------------------------------------------- */
 
 pl_status pl_remote_say(pl_remote *remote, const pl_control_message *message)
 {
@@ -137,7 +137,7 @@ pl_status pl_remote_ask(pl_remote *remote, pl_json *take)
     return status;
 }
 
-/* The last line that ssh said, of what has come. */
+/* Keep the last line that ssh has printed so far. */
 static void read_words(pl_remote *remote)
 {
     char bytes[PL_REMOTE_WORDS];
@@ -185,7 +185,7 @@ static pl_status take_message(pl_remote *remote,
     return PL_OK;
 }
 
-/* Why the agent is not there (any more). */
+/* The reason why the agent is not connected, or no longer. */
 static pl_status explain(pl_remote *remote)
 {
     char how[96] = "does not end";
@@ -221,7 +221,7 @@ static pl_status send_heartbeat(pl_remote *remote)
         remote, &(pl_control_message) { .kind = PL_CONTROL_HEARTBEAT });
 }
 
-/* The next message; what is of no known kind is skipped. */
+/* The next message; unknown kinds are skipped. */
 static pl_status next_message(pl_remote *remote, pl_control_message *out)
 {
     pl_json *json;
@@ -244,7 +244,7 @@ pl_status pl_remote_turn(pl_remote *remote, pl_remote_hear *hear, void *context)
         PL_TRY(status);
     }
     if (status == PL_PEER && !remote->hello)
-        return PL_OK; /* what a login script prints */
+        return PL_OK; /* output of a login script */
     if (status == PL_AGAIN && remote->hello)
         status = send_heartbeat(remote);
     return status == PL_CLOSED  ? explain(remote)
@@ -283,7 +283,7 @@ void pl_remotes_wait(pl_remote *const *remotes, int count, int64_t ms)
     poll(polls, (nfds_t)used, (int)ms);
 }
 
-/* --- how to get there ------------------------------------------------- */
+/* --- commands --------------------------------------------------------- */
 
 static pl_status add_word(char **words, size_t *count, const char *text,
                           size_t length)

@@ -1,11 +1,10 @@
-/* Member 0: decides who is in the next generation and when it forms, who is
- * lost, when all must join again, and when the job is over.
+/* Member 0: decides which members are in the next generation and when it forms,
+ * which are lost, when all must rejoin, and when the job is over.
  *
- * A rendezvous: members send JOIN again and again.  Each one is answered with
- * an ACK; when no expected member is missing, each gets a WELCOME with the
- * facts that the strategy wants it to know.  The coordinator itself is never
- * judged by its own progress: it evaluates and saves, which takes as long as
- * it takes. */
+ * A rendezvous: members send JOIN repeatedly.  Each JOIN is answered with an
+ * ACK; when no expected member is missing, each gets a WELCOME with the facts
+ * of the strategy.  The coordinator is never judged by its own progress: it
+ * evaluates and saves, which may take any time. */
 #include "job/member/member_priv.h"
 
 #include "base/mem.h"
@@ -42,7 +41,7 @@ static void tell_all(pl_membership *m, pl_frame_kind kind, pl_status how)
             pl_membership_note(m, m->seats[i].peer, kind, how, m->why);
 }
 
-/* A mistake in how this task was started is not the others'. */
+/* A usage error of this task is not reported to the others as theirs. */
 static pl_status ending(const pl_membership *m)
 {
     return m->how == PL_OK ? PL_OK : PL_CLOSED;
@@ -97,15 +96,15 @@ static bool is_awaited(const pl_membership *m, const pl_seat *seat)
            !(seat->lost && m->opts.on_loss == PL_ON_LOSS_CONTINUE);
 }
 
-/* This member may have become one that is awaited. */
+/* This member may be awaited now. */
 static void unsettle(pl_membership *m, int32_t member)
 {
     if (member < m->settled && is_awaited(m, &m->seats[member]))
         m->settled = member;
 }
 
-/* Whether no member is awaited; of N messages of a rendezvous it looks at N
- * seats in all, since those before `settled` need no second look. */
+/* Whether no member is awaited; for N messages of a rendezvous it checks N
+ * seats in total, since those before `settled` need no second check. */
 static bool all_settled(pl_membership *m)
 {
     if (m->settled < 1)
@@ -116,7 +115,7 @@ static bool all_settled(pl_membership *m)
     return m->settled >= m->opts.members;
 }
 
-/* It has joined, and is not ready yet. */
+/* It has joined, ready or not. */
 static bool is_announced(const pl_seat *seat)
 {
     return seat->attempt > 0 && !seat->spent && !seat->lost;
@@ -169,7 +168,7 @@ void pl_coordinator_try_form(pl_membership *m, int64_t now_ns)
             send_welcome(m, i);
 }
 
-/* A message says which member it is from; keys must not say otherwise. */
+/* Whether the keys of the sender permit the member that the message names. */
 static bool is_from(const pl_membership *m, const pl_message *message,
                     int32_t member)
 {
@@ -183,7 +182,7 @@ static void refuse_replaced(pl_membership *m, pl_peer peer)
     pl_membership_note(m, peer, PL_FRAME_REFUSE, PL_CLOSED, PL_REPLACED);
 }
 
-/* A process that was not known. */
+/* Register a new process of a member. */
 static void take_process(pl_membership *m, pl_seat *seat,
                          const pl_join_message *join, int64_t now_ns)
 {
@@ -192,7 +191,7 @@ static void take_process(pl_membership *m, pl_seat *seat,
         seat->before = seat->incarnation;
         m->restarts++;
     } else if (join->generation > 0 && !m->follows) {
-        m->follows = true; /* it knew another process of this coordinator */
+        m->follows = true; /* it knew an earlier coordinator */
         m->restarts++;
     }
     seat->incarnation = join->incarnation;
@@ -211,7 +210,7 @@ static void take_peer(pl_membership *m, pl_seat *seat, pl_peer from)
     seat->peer = from;
 }
 
-/* A JOIN that is let in. */
+/* Admit a JOIN. */
 static void take_attempt(pl_membership *m, pl_seat *seat,
                          const pl_join_message *join, int64_t now_ns)
 {
@@ -268,7 +267,7 @@ static bool take_join(pl_membership *m, pl_peer from, const pl_message *message,
     return true;
 }
 
-/* --- members at work -------------------------------------------------- */
+/* --- members in a generation ------------------------------------------ */
 
 /* The seat of the sender, by the connection of its JOIN; NULL: none. */
 static pl_seat *seat_of(pl_membership *m, pl_peer from, int32_t member,
@@ -281,8 +280,8 @@ static pl_seat *seat_of(pl_membership *m, pl_peer from, int32_t member,
 }
 
 /* A member that is still in a generation that is over missed its ROLL, which
- * may be lost with a connection, or with the shared memory of the generation
- * before. */
+ * may be lost with a connection, or with the shared memory of the previous
+ * generation. */
 static void repeat_roll(pl_membership *m, pl_peer peer, uint32_t generation)
 {
     bool over =
@@ -340,7 +339,7 @@ static bool take_report(pl_membership *m, const pl_note_message *note,
         return true;
     if (seat->report == NULL) {
         if (PL_NEW(seat->report, (size_t)note->text_bytes + 1) != PL_OK)
-            return true; /* it comes again */
+            return true; /* it is sent again */
         if (note->text_bytes > 0)
             memcpy(seat->report, note->text, note->text_bytes);
     }
@@ -419,9 +418,9 @@ static void lose(pl_membership *m, int32_t member, const char *text)
         end_generation(m, text);
 }
 
-/* A member that this coordinator knows sends heartbeats until it joins and
- * JOINs until it is welcome.  One that only an earlier process of the
- * coordinator knew has the timeout to show itself. */
+/* A member that this coordinator knows sends heartbeats until it joins, and
+ * JOINs until it gets a WELCOME.  One that only an earlier process of the
+ * coordinator knew must send a message within the timeout. */
 static void look_for_loss(pl_membership *m, int32_t member, int64_t now_ns)
 {
     const pl_seat *seat = &m->seats[member];
@@ -446,7 +445,7 @@ static void look_for_loss(pl_membership *m, int32_t member, int64_t now_ns)
     lose(m, member, text);
 }
 
-/* All members wait for each other and nothing is on its way. */
+/* Detect that all members wait for each other and nothing is in flight. */
 static void look_for_stall(pl_membership *m, int64_t now_ns)
 {
     bool all_wait = m->phase == PL_PHASE_WAITING;
@@ -464,7 +463,7 @@ static void look_for_stall(pl_membership *m, int64_t now_ns)
                            (double)(now_ns - m->moved_ns) * 1e-9);
 }
 
-/* No member is waited for without end. */
+/* Limit the time to wait for a member. */
 static void look_for_absence(pl_membership *m, int64_t now_ns)
 {
     char name[PL_MEMBER_NAME], text[PL_LOSS_TEXT];

@@ -1,4 +1,5 @@
-/* Decides the number of this process among all that run one task. */
+/* Chooses a number for this process that differs from all other processes of
+ * the task. */
 #include "job/member/incarnation.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* incarnation.h - a number that tells two processes of one task apart.
+/* incarnation.h - a number that distinguishes two processes of one task.
  *
  * Threads: any. */
 #ifndef PL_JOB_MEMBER_INCARNATION_H

@@ -1,12 +1,12 @@
-/* Decides from heartbeats whether a task lives, is silent or is stuck, and how
- * a loss is put into words.
+/* Decides from heartbeats whether a task is alive, silent or stuck, and how a
+ * loss is described.
  *
  * I1  A task that is not computing is never stuck.
- * I2  A task that has not ended a step or phase yet is never stuck: nothing is
- *     known about how long its work takes.  What it counted before the work
- *     began is neither.
- * I3  Time that the observer did not run makes no task silent or stuck.
- * I4  Progress inside a step only ever makes the observer more patient. */
+ * I2  A task that has not yet ended a step or phase is never stuck: it is
+ *     unknown how long its work takes.  Progress counted before the work began
+ *     does not count.
+ * I3  Time in which the observer did not run makes no task silent or stuck.
+ * I4  Progress within a step can only make the observer wait longer. */
 #include "job/member/liveness.h"
 
 #include "base/assert.h"

@@ -1,14 +1,12 @@
-/* liveness.h - what is known about the life of another task.
+/* liveness.h - whether another task is alive.
  *
  * A task sends heartbeats.  They carry its step, its phase and a counter that
- * the working thread raises whenever it gets something done, such as an
- * operator in the middle of a step, so that a task whose heartbeat thread lives
- * but whose working thread hangs is noticed too, and a step that takes long is
- * not taken for one that hangs.  A task without a heartbeat for the timeout is
- * silent.  A computing task that has made no progress for PL_STUCK_BY times the
- * longest that it has computed in a step so far, and at least for the timeout,
- * is stuck.  Both count as
- * lost.
+ * the working thread increments whenever it makes progress, such as an operator
+ * in the middle of a step: so a hanging working thread is detected even if the
+ * heartbeat thread runs, and a long step is not taken for a hang.  A task
+ * without a heartbeat for the timeout is silent.  A computing task that has
+ * made no progress for PL_STUCK_BY times its longest computation in a step so
+ * far, and at least for the timeout, is stuck.  Both count as lost.
  *
  * Threads: none of its own; the owner serializes. */
 #ifndef PL_JOB_MEMBER_LIVENESS_H
@@ -47,13 +45,13 @@ const char *pl_phase_text(pl_phase phase); /* "computing" */
 typedef struct pl_vital {
     int64_t step;
     pl_phase phase;
-    int64_t progress; /* counts what the working thread got done, also in the
-                         middle of a step */
+    int64_t progress; /* counts progress of the working thread, also within a
+                         step */
 } pl_vital;
 
 typedef struct pl_liveness {
     pl_vital last;
-    bool known;          /* last.progress is of the work under way */
+    bool known;          /* last.progress belongs to the current work */
     bool worked;         /* a step or phase has ended since the work began */
     int64_t heard_ns;    /* the last message of any kind */
     int64_t progress_ns; /* the last progress, or moment outside computing */
@@ -67,27 +65,27 @@ typedef enum pl_life_state {
     PL_STUCK,
 } pl_life_state;
 
-/* A new process. */
+/* The task has a new process. */
 void pl_liveness_reset(pl_liveness *life, int64_t now_ns);
-/* The same process begins again, as in a new generation: how long its work
- * takes stays known. */
+/* The same process restarts its work, as in a new generation: how long its work
+ * takes is kept. */
 void pl_liveness_restart(pl_liveness *life, int64_t now_ns);
-/* A heartbeat has come; true: the task made progress since the last one. */
+/* Handle a heartbeat; true: the task made progress since the last one. */
 bool pl_liveness_hear(pl_liveness *life, const pl_vital *vital, int64_t now_ns);
 pl_life_state pl_liveness_judge(const pl_liveness *life, int64_t timeout_ms,
                                 int64_t now_ns);
-/* Time during which the observer itself did not run is not silence. */
+/* Exclude time in which the observer itself did not run. */
 void pl_liveness_forgive(pl_liveness *life, int64_t gap_ns);
 
-/* The observer's ticks.  Returns the time to forgive: 0, or the gap since the
- * last tick when the observer was stopped for half the timeout or longer.  (A
- * smaller limit would come near the distance of two ticks where the timeout is
- * short, and would forgive all silence.) */
+/* To be called at each tick of the observer.  Returns the time to forgive: 0,
+ * or the gap since the last tick if the observer was stopped for half the
+ * timeout or longer.  (With a short timeout a smaller limit would be close to
+ * the interval of ticks, and all silence would be forgiven.) */
 int64_t pl_liveness_gap(int64_t *tick_ns, int64_t timeout_ms, int64_t now_ns);
 
-/* --- sentences about losses, the only ones in the product -------------- */
+/* --- messages about losses, the only ones in the product ---------------- */
 
-/* What a process hears whose place a newer one of the same task has. */
+/* Sent to a process that was replaced by a newer one of the same task. */
 #define PL_REPLACED "a newer process has taken this task's place"
 
 #define PL_LOSS_TEXT 512
@@ -96,8 +94,8 @@ typedef struct pl_loss {
     const char *task; /* "worker 1 (10.0.0.2:4000)" */
     const pl_liveness *life;
     pl_life_state state;
-    bool with_step;   /* say step and phase of the last heartbeat */
-    const char *next; /* what happens now; NULL: nothing is said */
+    bool with_step;   /* include step and phase of the last heartbeat */
+    const char *next; /* what happens next; NULL: omitted */
     int64_t now_ns;
 } pl_loss;
 
@@ -109,7 +107,7 @@ void pl_loss_how(char *text, size_t room, const pl_liveness *life,
                  pl_life_state state, int64_t now_ns);
 /* "waiting for it to come back", ... */
 const char *pl_loss_next(pl_on_loss on_loss);
-/* "TASK did not join within 60 s (--join-timeout)"; `again`: did not come back,
+/* "TASK did not join within 60 s (--join-timeout)"; `again`: did not rejoin,
  * --rejoin-timeout. */
 void pl_absence_text(char text[PL_LOSS_TEXT], const char *task, bool again,
                      int64_t limit_ms);

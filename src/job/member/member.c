@@ -1,27 +1,27 @@
-/* The membership machine: what coordinator and members have in common.
+/* The membership machine: the common part of coordinator and members.
  *
  *   IDLE -> JOINING -> FORMED -> ROLLED -> JOINING ...
  *                any state ------------> OVER
  *
  * JOINING: this task wants to be in the next generation.  FORMED: it is in one.
- * ROLLED: that generation is over, and the strategy has not joined again yet.
- * OVER is final.
+ * ROLLED: that generation is over, and the strategy has not rejoined yet.  OVER
+ * is final.
  *
  * Invariants, which the tests and the simulator name:
- * M1  OVER is final, and its first reason stays.
- * M2  A generation has one number everywhere, and numbers only rise, also over
- *     processes of the coordinator.
+ * M1  OVER is final, and its first reason is kept.
+ * M2  A generation has the same number at all members, and numbers only rise,
+ *     also across processes of the coordinator.
  * M3  A generation forms only when every member is ready, or is lost under
  *     `continue`; the coordinator is in all of them.
  * M4  A message of another generation, attempt or process changes nothing.
- * M5  A process that was replaced never gets in again; it is refused.
- * M6  Losses are looked for in every state, so any number of members may be
- *     lost at once or during a rendezvous; no wait is without a deadline, and
- *     no decision of the coordinator depends on a message that is sent once.
+ * M5  A process that was replaced is never admitted again; it is refused.
+ * M6  Losses are detected in every state, so any number of members may be lost
+ *     at once or during a rendezvous; every wait has a deadline, and no
+ *     decision of the coordinator depends on a message that is sent only once.
  * M7  A member is lost by silence, by being stuck, or by joining too late, and
  *     in no other way (liveness.h: I1-I4).
- * M8  The job ends well only when the coordinator has the report of every
- *     member of the generation. */
+ * M8  The job succeeds only when the coordinator has the report of every member
+ *     of the generation. */
 #include "job/member/member.h"
 
 #include "base/assert.h"
@@ -152,7 +152,7 @@ void pl_membership_ready(pl_membership *m, int64_t now_ns)
     if (pl_membership_leads(m))
         pl_coordinator_try_form(m, now_ns);
     else
-        m->next_ns = now_ns; /* the next JOIN says so */
+        m->next_ns = now_ns; /* send the next JOIN at once */
 }
 
 bool pl_membership_formed(const pl_membership *m)
@@ -235,7 +235,7 @@ void pl_membership_abort(pl_membership *m, const char *why)
 {
     char name[PL_MEMBER_NAME], text[PL_LOSS_TEXT];
     if (m->state == PL_MEMBERSHIP_OVER)
-        return; /* the others know */
+        return; /* the others were notified */
     pl_membership_name(m, m->opts.self, name);
     snprintf(text, sizeof text, "%.100s failed: %.380s", name, why);
     if (pl_membership_leads(m))

@@ -1,4 +1,4 @@
-/* How each message of membership lies in a frame: the only place that knows. */
+/* The layout of each membership message in a frame, known to this file only. */
 #include "job/member/messages.h"
 
 #define FLAG_READY    1u
@@ -15,7 +15,7 @@ bool pl_member_message(pl_frame_kind kind)
            kind == PL_FRAME_BYE;
 }
 
-/* A number of a member that came as 64 bits. */
+/* Whether a received 64-bit number is a possible member number. */
 static bool fits(int64_t member)
 {
     return member >= 0 && member <= INT32_MAX;

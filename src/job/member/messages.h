@@ -2,18 +2,18 @@
  *
  *   member to coordinator         coordinator to member
  *   JOIN       every 200 ms until the generation forms
- *                                 ACK        the coordinator is there
+ *                                 ACK        the coordinator is up
  *                                 WELCOME    the generation has formed
- *                                 REFUSE     the member is not taken
+ *                                 REFUSE     the member is not admitted
  *   HEARTBEAT  5 in a timeout     ACK        with the coordinator's clock
  *                                 ROLL       the generation is over: join again
  *   REPORT     until it is        ACK        ... of that number
  *   STOP       the member failed  OVER       the job is over
- *   OVER       ... as it has heard
+ *   OVER       ... acknowledges the end
  *
  * encode gives the frame's header, whose payload is the struct's text or bytes;
- * decode checks all that can be checked without knowing the job, and leaves
- * the payload where it is.  docs/formats/wire.md has the bytes.
+ * decode checks all that can be checked without knowing the job, and does not
+ * copy the payload.  docs/formats/wire.md describes the bytes.
  *
  * Threads: any. */
 #ifndef PL_JOB_MEMBER_MESSAGES_H
@@ -26,15 +26,15 @@ typedef struct pl_join_message {
     int32_t member;
     uint32_t incarnation; /* of the process; not 0 */
     uint32_t generation;  /* the last one it was in; 0: none */
-    int64_t attempt;      /* rises with each wish to join; from 1 */
-    bool ready;           /* false: it is here, but cannot take part yet */
-    const char *facts;    /* what the strategy compares */
+    int64_t attempt;      /* rises with each attempt to join; from 1 */
+    bool ready;           /* false: it is announced, but cannot take part yet */
+    const char *facts;    /* facts that the strategy compares */
     uint32_t fact_bytes;
 } pl_join_message;
 
 typedef struct pl_welcome_message {
     uint32_t incarnation, generation; /* the coordinator's, the new one */
-    int64_t attempt;                  /* that it answers */
+    int64_t attempt;                  /* the attempt that it answers */
     const void *facts;                /* the strategy's */
     uint32_t fact_bytes;
 } pl_welcome_message;
@@ -60,7 +60,7 @@ typedef struct pl_note_message {
     int32_t member; /* the sender; 0 from the coordinator */
     uint32_t incarnation, generation;
     bool failed;
-    bool usage; /* ... since the task was started wrongly */
+    bool usage; /* ... because of a usage error */
     const char *text;
     uint32_t text_bytes;
 } pl_note_message;
@@ -76,7 +76,7 @@ bool pl_ack_decode(pl_ack_message *out, const pl_message *message);
 pl_frame pl_note_encode(const pl_note_message *note);
 bool pl_note_decode(pl_note_message *out, const pl_message *message);
 
-/* A frame of this kind is one of membership. */
+/* Whether a frame of this kind belongs to membership. */
 bool pl_member_message(pl_frame_kind kind);
 
 #endif

@@ -1,8 +1,8 @@
-/* A member other than the coordinator: asks to join until it is welcome, shows
- * that it lives, and decides when the coordinator is lost or is another one.
+/* A member other than the coordinator: sends JOIN until it gets a WELCOME, then
+ * heartbeats, and decides when the coordinator is lost or was restarted.
  *
  * The coordinator has the deadline for the other members; this side has one
- * for the coordinator alone: it must be heard of while joining (M6). */
+ * only for the coordinator, which must answer while this task joins (M6). */
 #include "job/member/member_priv.h"
 
 #include <stdio.h>
@@ -44,7 +44,7 @@ static void send_heartbeat(pl_membership *m, int64_t now_ns)
     m->next_ns =
         now_ns + pl_membership_timeout_ns(m) / PL_HEARTBEATS_PER_TIMEOUT;
     pl_membership_send(m, PL_TO_COORDINATOR, &frame, NULL);
-    pl_participant_report(m); /* again, if it may be lost */
+    pl_participant_report(m); /* resend it, as it may be lost */
 }
 
 void pl_participant_report(pl_membership *m)
@@ -69,7 +69,7 @@ static bool take_welcome(pl_membership *m, const pl_message *message,
     if (!pl_welcome_decode(&welcome, message))
         return false;
     if (m->state != PL_MEMBERSHIP_JOINING || welcome.attempt != m->attempt)
-        return true; /* sent twice */
+        return true; /* a duplicate */
     if (welcome.generation <= m->generation ||
         (m->opts.ops->welcomed != NULL &&
          !m->opts.ops->welcomed(m->opts.context, welcome.facts,
@@ -80,7 +80,7 @@ static bool take_welcome(pl_membership *m, const pl_message *message,
     m->state = PL_MEMBERSHIP_FORMED;
     m->formed_once = true;
     m->coordinator.heard_ns = now_ns;
-    send_heartbeat(m, now_ns); /* to compare clocks at once */
+    send_heartbeat(m, now_ns); /* to compare clocks immediately */
     m->opts.ops->event(m->opts.context, &(pl_member_event) {
                                             .kind = PL_MEMBER_EVENT_FORMED,
                                             .facts = welcome.facts,
@@ -89,7 +89,7 @@ static bool take_welcome(pl_membership *m, const pl_message *message,
     return true;
 }
 
-/* A coordinator that is new knows nothing of this generation. */
+/* A new process of the coordinator does not know this generation. */
 static bool take_ack(pl_membership *m, const pl_message *message,
                      int64_t now_ns)
 {
@@ -112,7 +112,7 @@ static bool take_ack(pl_membership *m, const pl_message *message,
     return true;
 }
 
-/* Why it ends, in the coordinator's words. */
+/* The end, with the coordinator's message. */
 static bool take_note(pl_membership *m, const pl_message *message)
 {
     pl_note_message note;
@@ -185,8 +185,8 @@ static void lose_coordinator(pl_membership *m, int64_t now_ns)
                       abort ? PL_PEER : PL_ROLLED, why);
 }
 
-/* The coordinator was there and is gone again: the time to join begins again.
- */
+/* If the coordinator was connected and is gone again, the time to join
+ * restarts. */
 static void check_joining(pl_membership *m, bool silent, int64_t now_ns)
 {
     char name[PL_MEMBER_NAME], text[PL_LOSS_TEXT];

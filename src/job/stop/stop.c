@@ -1,9 +1,10 @@
-/* stop.c - decides who may ask a job to end, and which socket is the job's.
+/* stop.c - decides which processes may stop a job, and which socket is the
+ * job's.
  *
- * Paths of sockets are short, and a name can be replaced between a look and its
- * use.  So the folder, and for asking the socket itself, are opened without
- * access rights (O_PATH) and reached through /proc/self/fd: what was looked at
- * is what is connected to. */
+ * Socket paths are limited in length, and a name can be replaced between a
+ * check and its use.  So the folder, and on the requesting side the socket
+ * itself, are opened without access rights (O_PATH) and reached through
+ * /proc/self/fd: the process connects to exactly what it checked. */
 #include "job/stop/stop.h"
 
 #include "base/error.h"
@@ -23,8 +24,8 @@
 #include <unistd.h>
 
 #define BACKLOG 8
-#define ASK_MS  1000 /* for a peer that connects and says nothing */
-#define LOOK_MS 200  /* a wait looks at its deadline this often */
+#define ASK_MS  1000 /* for a peer that connects and sends nothing */
+#define LOOK_MS 200  /* a wait checks its deadline this often */
 
 struct pl_stop {
     atomic_bool *interrupt;
@@ -33,7 +34,7 @@ struct pl_stop {
     pl_thread *thread;
 };
 
-/* Where a descriptor leads, with a name behind it or "". */
+/* The address of a descriptor's path, with `name` appended, or "". */
 static struct sockaddr_un address_of(int fd, const char *name)
 {
     struct sockaddr_un at = { .sun_family = AF_UNIX };
@@ -55,7 +56,7 @@ static bool is_same_user(int fd)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-/* The next message is an "end". */
+/* Whether the next message is an "end". */
 static bool receive_end(int fd, pl_deadline deadline)
 {
     struct pollfd ready = { .fd = fd, .events = POLLIN };
@@ -86,7 +87,7 @@ static void answer(pl_stop *stop, int peer)
     pl_log(PL_LOG_INFO, "asked to stop, as by Ctrl-C");
     atomic_store(stop->interrupt, true);
     if (send_end(peer) != PL_OK)
-        return; /* it did not wait for the answer */
+        return; /* the peer did not wait for the answer */
 }
 
 static pl_status stop_main(void *arg)
@@ -100,7 +101,7 @@ static pl_status stop_main(void *arg)
             answer(stop, peer);
             close(peer);
         } else if (!atomic_load(&stop->stopping)) {
-            poll(NULL, 0, LOOK_MS); /* no descriptors: they may come back */
+            poll(NULL, 0, LOOK_MS); /* out of descriptors: try again later */
         }
     }
     return PL_OK;
@@ -113,7 +114,7 @@ static pl_status bind_socket(pl_stop *stop, const pl_stop_opts *opts)
     if (stop->folder >= 0 && !opts->keep)
         unlinkat(stop->folder, PL_STOP_SOCKET, 0);
     struct sockaddr_un at = address_of(stop->folder, PL_STOP_SOCKET);
-    /* The mode of an unbound socket becomes its file's. */
+    /* The mode of an unbound socket becomes that of its file. */
     if (stop->folder < 0 || stop->listener < 0 ||
         fchmod(stop->listener, S_IRUSR | S_IWUSR) != 0 ||
         bind(stop->listener, (struct sockaddr *)&at, sizeof at) != 0) {
@@ -168,7 +169,7 @@ void pl_stop_free(pl_stop *stop)
     close_both(stop);
 }
 
-/* --- who asks ----------------------------------------------------------- */
+/* --- the requesting side ------------------------------------------------ */
 
 static bool is_own_socket(int fd)
 {
@@ -177,7 +178,7 @@ static bool is_own_socket(int fd)
            info.st_uid == geteuid();
 }
 
-/* A descriptor of the folder's socket, whatever that is; -1: none. */
+/* A descriptor of the folder's socket, not yet checked; -1: none. */
 static int open_socket(const char *run)
 {
     int folder = open_folder(run);

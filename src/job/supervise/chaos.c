@@ -1,4 +1,4 @@
-/* Faults on purpose: decides when the next one comes, which task it hits and
+/* Deliberate faults: decides when the next one occurs, which task it hits and
  * how, from the seed alone. */
 #include "job/supervise/chaos.h"
 
@@ -12,7 +12,7 @@
 
 #define FREEZE_MS 10000
 
-/* What is drawn for each fault. */
+/* The random numbers of each fault. */
 enum {
     GAP,
     WHOM,
@@ -22,7 +22,7 @@ enum {
 };
 
 typedef struct victim {
-    bool hit;        /* this process of the task */
+    bool hit;        /* this process of the task was hit */
     int64_t thaw_ns; /* 0: not frozen, INT64_MAX: killed */
 } victim;
 
@@ -30,7 +30,7 @@ struct pl_chaos {
     pl_chaos_opts opts;
     uint64_t key;
     uint64_t faults;
-    int64_t left_ns; /* until the next */
+    int64_t left_ns; /* until the next fault */
     int64_t last_ns; /* when time was last counted; 0: not yet */
     victim *victims; /* [tasks] */
 };

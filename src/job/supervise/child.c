@@ -1,5 +1,4 @@
-/* One child process: decides what it inherits, and how its end is put into
- * words. */
+/* One child process: decides what it inherits, and how its end is described. */
 #include "job/supervise/child.h"
 
 #include <errno.h>
@@ -11,14 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define FIRST_FREE 3 /* descriptor behind the standard ones */
+#define FIRST_FREE 3 /* descriptor after the standard ones */
 
-/* Between fork and exec: only what may be called in a process that had
- * threads. */
+/* Between fork and exec: only async-signal-safe functions may be called. */
 static void say_and_exit(const char *text)
 {
     if (write(STDERR_FILENO, text, strlen(text)) < 0)
-        _exit(PL_CHILD_NO_EXEC); /* the status alone must do */
+        _exit(PL_CHILD_NO_EXEC); /* only the status reports it */
     _exit(PL_CHILD_NO_EXEC);
 }
 
@@ -45,7 +43,7 @@ static void become(const pl_child_opts *opts, int log, int null, pid_t parent)
     say_and_exit("cannot start the program\n");
 }
 
-/* The log, at its end, as a descriptor that is none of the standard ones. */
+/* Open the log at its end, as a descriptor other than the standard ones. */
 static pl_status open_log(int *out, int64_t *from, const pl_child_opts *opts)
 {
     if (opts->log == NULL) {
@@ -110,12 +108,12 @@ bool pl_child_stopped(pid_t pid)
         return false;
     ssize_t got = read(file, text, sizeof text - 1);
     close(file);
-    /* "PID (NAME) STATE ...", and a name may hold anything. */
+    /* "PID (NAME) STATE ...", where the name may have any characters. */
     const char *end = got > 0 ? strrchr(text, ')') : NULL;
     return end != NULL && end[1] == ' ' && end[2] == 'T';
 }
 
-/* The last `most` bytes behind `from`, with a NUL. */
+/* The last `most` bytes after `from`, with a NUL. */
 static void read_end(const char *log, int64_t from, char *text, size_t room)
 {
     text[0] = '\0';

@@ -1,6 +1,6 @@
-/* A task's end of its control socket: decides what is sent at once, what may
- * be left out, and what is kept of the supervisor's messages until the task
- * asks for it. */
+/* A task's end of its control socket: decides what is sent immediately, what
+ * may be skipped, and which of the supervisor's messages are kept until the
+ * task reads them. */
 #include "job/supervise/control.h"
 
 #include "base/mem.h"
@@ -14,30 +14,30 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define STATUS_NS ((int64_t)100 * 1000 * 1000) /* between two that are sent */
+#define STATUS_NS ((int64_t)100 * 1000 * 1000) /* between statuses */
 #define LOST_MS   1000  /* for a supervisor that does not read */
-#define CLOSE_MS  60000 /* ... to confirm that the chief closes */
+#define CLOSE_MS  60000 /* ... to confirm the chief's closing */
 #define FINAL_MS  5000  /* ... to leave the terminal */
-#define LOOK_MS   200   /* a wait looks at its deadline this often */
+#define LOOK_MS   200   /* a wait checks its deadline this often */
 
 struct pl_control {
     int fd;
-    pl_mutex lock;         /* of what follows up to `pending` */
+    pl_mutex lock;         /* guards the fields up to `pending` */
     pl_task_status latest; /* status not yet sent */
-    int64_t sent_ns;       /* when the last one was */
-    bool pending;          /* `latest` is waiting */
-    pl_mutex receiving;    /* of what follows */
+    int64_t sent_ns;       /* when the last one was sent */
+    bool pending;          /* `latest` is to be sent */
+    pl_mutex receiving;    /* guards the following */
     atomic_bool ended;
-    atomic_bool closed; /* the supervisor is gone: nothing more will come */
+    atomic_bool closed;         /* the supervisor is gone: no more messages */
     atomic_bool closing, final; /* confirmed */
     pl_job_counts counts;
-    pl_task gone[PL_CLUSTER_WORKERS_MAX]; /* told and not yet asked for */
+    pl_task gone[PL_CLUSTER_WORKERS_MAX]; /* received and not yet read */
     int32_t gone_count;
-    pl_control_message secret;  /* the last; of another kind: none yet */
-    pl_control_message cluster; /* the last that was not asked for yet */
+    pl_control_message secret;  /* the last one; of another kind: none yet */
+    pl_control_message cluster; /* the last one not yet read */
 };
 
-/* What must arrive, with a limit on the wait. */
+/* Send a message that must arrive, with a limit on the wait. */
 static pl_status send_surely(pl_control *control,
                              const pl_control_message *message)
 {
@@ -72,7 +72,7 @@ pl_status pl_control_new(pl_control **out, int fd)
                                  .kind = PL_CONTROL_HELLO,
                                  .text = pl_version(),
                              }) == PL_NOMEM) {
-        pl_mem_free(control); /* a supervisor that has gone is noticed later */
+        pl_mem_free(control); /* a missing supervisor is detected later */
         return PL_NOMEM;
     }
     pl_mutex_init(&control->lock);
@@ -138,7 +138,7 @@ static void take(pl_control *control, pl_control_message *message)
         atomic_store(&control->ended, true);
         break;
     default:
-        break; /* not for a task */
+        break; /* a kind not for tasks */
     }
 }
 
@@ -158,7 +158,7 @@ static void take_all(pl_control *control)
     }
 }
 
-/* Take what has arrived; does not wait. */
+/* Read the messages that have arrived, without blocking. */
 static void take_messages(pl_control *control)
 {
     pl_mutex_lock(&control->receiving);
@@ -166,7 +166,8 @@ static void take_messages(pl_control *control)
     pl_mutex_unlock(&control->receiving);
 }
 
-/* Wait until `place` holds what is named; also what came before the end. */
+/* Wait until `place` has a message of this kind, including one that arrived
+ * before the end. */
 static pl_status await(pl_control *control, const pl_control_message *place,
                        const char *what, pl_deadline deadline)
 {
@@ -240,7 +241,7 @@ void pl_control_lost(pl_control *control, pl_task task)
 {
     if (send_surely(control, &(pl_control_message) { .kind = PL_CONTROL_LOST,
                                                      .task = task }) != PL_OK)
-        return; /* it does not read, or has gone */
+        return; /* it does not read, or is gone */
 }
 
 void pl_control_rolled(pl_control *control, int64_t from, int64_t step)
@@ -269,18 +270,19 @@ static void await_confirmed(pl_control *control, const atomic_bool *answered,
         if (atomic_load(answered) || atomic_load(over) ||
             pl_deadline_passed(deadline))
             return;
-        poll(NULL, 0, 1); /* another thread may take the answer */
+        poll(NULL, 0, 1); /* another thread may read the answer */
     }
 }
 
 void pl_control_final(pl_control *control)
 {
-    /* What is final is told with it, however short the time since the last. */
+    /* Send the final status first, however short the time since the last
+     * one. */
     pl_mutex_lock(&control->lock);
     if (control->pending)
         send_status(control);
     pl_mutex_unlock(&control->lock);
-    if (say(control, PL_CONTROL_FINAL) == PL_OK) /* else the exit status does */
+    if (say(control, PL_CONTROL_FINAL) == PL_OK) /* else by exit status */
         await_confirmed(control, &control->final, &control->closed, FINAL_MS);
 }
 

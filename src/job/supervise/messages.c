@@ -1,6 +1,6 @@
 /* The control language: which members each kind of message has.  A kind is a
- * row of `kinds` with a table of its members; both directions follow from it.
- * A start also has lists of words, which no table describes. */
+ * row of `kinds` with a table of its members; encoding and decoding use it.  A
+ * start also has lists of words, which are not in a table. */
 #include "job/supervise/messages.h"
 
 #include "base/error.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define WORDS_MAX  1024 /* of a command, or variables */
+#define WORDS_MAX  1024 /* of a command or an environment */
 #define SIGNAL_MAX 64
 
 /* --- members ---------------------------------------------------------- */
@@ -22,7 +22,7 @@ static const pl_field task_rows[] = {
 };
 static const pl_fields task_fields = PL_FIELDS(pl_task, task_rows);
 
-/* What is not known yet is left out. */
+/* Unknown values are omitted. */
 #define MAYBE .when = PL_WHEN_SET, .or_null = true
 static const char *const activity_names[] = { "train", "test", "save", "join",
                                               NULL };
@@ -186,7 +186,7 @@ static pl_status get_words(const pl_json *json, const char *key, size_t least,
         return PL_FAIL(PL_PEER, "%zu words in \"%s\", expected %zu to %d",
                        count, key, least, WORDS_MAX);
     PL_TRY(PL_NEW(words, count + 1));
-    *out = words; /* freed with the message, however far it is filled */
+    *out = words; /* freed with the message, even if only partly filled */
     for (size_t i = 0; i < count; i++) {
         const char *text;
         PL_TRY(pl_json_as_text(pl_json_at(list, i), "word", &text));
@@ -223,7 +223,7 @@ pl_status pl_control_encode(const pl_control_message *m, pl_json **out)
     return filled;
 }
 
-/* Any kind that is not ours but has an id is a question. */
+/* Any unknown kind with an id is a question. */
 static pl_status find_kind(const pl_json *json, pl_control_kind *out)
 {
     const char *name;
@@ -277,7 +277,7 @@ pl_status pl_control_decode(pl_control_message *out, pl_json *take)
 
 void pl_control_message_close(pl_control_message *m)
 {
-    if (m->secret != NULL) /* a text of `json`, which is ours */
+    if (m->secret != NULL) /* it lies in `json`, which we own */
         pl_keys_wipe((char *)m->secret, strlen(m->secret));
     free_words(m->argv);
     free_words(m->environment);

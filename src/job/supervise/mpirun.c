@@ -1,7 +1,7 @@
-/* Decides how an MPI job is started by mpirun and ended again: asked by the
- * signal that mpirun passes on to its ranks, then by SIGTERM, upon which mpirun
- * ends them, then by SIGKILL, upon which they end themselves.  We stay until
- * mpirun has gone, so that nothing is left behind. */
+/* Decides how an MPI job is started by mpirun and ended: first by a signal that
+ * mpirun forwards to its ranks, then by SIGTERM, on which mpirun ends them,
+ * then by SIGKILL, after which they end themselves.  We wait until mpirun has
+ * ended, so that no process is left behind. */
 #include "job/supervise/mpirun.h"
 
 #include "base/clock.h"
@@ -24,11 +24,11 @@
 #define END_MS    60000
 #define KILL_MS   10000
 #define NOT_FOUND 127
-#define OWN_ARGS  16 /* before the ranks' command, and the NULL */
+#define OWN_ARGS  16 /* arguments before the ranks' command, and the NULL */
 
-/* Between fork and exec: only what may be called in a process that had
- * threads.  A group of its own: Ctrl-C is for us, and what we make of it is a
- * checkpoint, not a massacre. */
+/* Between fork and exec: only async-signal-safe functions may be called.  A
+ * process group of its own: Ctrl-C must reach only us, so that the job saves a
+ * checkpoint before it ends. */
 static void become(char *const *argv, pid_t parent)
 {
     sigset_t none;
@@ -43,7 +43,7 @@ static void become(char *const *argv, pid_t parent)
     _exit(NOT_FOUND);
 }
 
-/* How far we are with ending it. */
+/* The progress of ending mpirun. */
 typedef struct ending {
     int asked; /* signals sent so far */
     pl_deadline next;
@@ -64,7 +64,7 @@ static void press(ending *end, pid_t child, const pl_mpirun_opts *opts)
     if (hurry)
         end->asked = 1;
     if (end->asked == sizeof signals / sizeof *signals)
-        return; /* it dies, or waits for a disk */
+        return; /* it is dying, or waits for a disk */
     int number = signals[end->asked++];
     kill(number == SIGKILL ? -child : child, number);
     end->next = pl_deadline_in_ms(clock, number != SIGUSR1  ? KILL_MS
@@ -91,7 +91,7 @@ static pl_status watch(pid_t child, const pl_mpirun_opts *opts,
     return PL_OK;
 }
 
-/* The program itself, whatever it was called as. */
+/* The path of this program, under whatever name it was started. */
 static pl_status own_path(char *path, size_t room)
 {
     ssize_t length = readlink("/proc/self/exe", path, room - 1);
@@ -111,7 +111,7 @@ static pl_status start(const pl_mpirun_opts *opts, char **argv, pid_t *child)
                                   "-n",       ranks,       "--oversubscribe",
                                   "--map-by", "node" };
     size_t count = 8;
-    if (geteuid() == 0) /* mpirun would rather not; our caller has decided */
+    if (geteuid() == 0) /* mpirun refuses root by default */
         own[count++] = "--allow-run-as-root";
     if (opts->hosts != NULL) {
         own[count++] = "--host";

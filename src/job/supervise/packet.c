@@ -70,8 +70,9 @@ pl_status pl_packet_receive(int fd, pl_control_message *out)
     ssize_t got;
     do
         got = recv(fd, text, sizeof text, MSG_DONTWAIT | MSG_TRUNC);
-    /* A task that ended with a message of ours unread resets the connection:
-     * that is told once, and what the task said before is still there. */
+    /* A task that ended without reading a message of ours resets the
+     * connection: this is reported once, and its earlier messages can still be
+     * read. */
     while (got < 0 && (errno == EINTR || errno == ECONNRESET));
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return PL_AGAIN;

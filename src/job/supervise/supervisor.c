@@ -1,13 +1,13 @@
-/* The supervisor.  One loop: wait a moment, let each host say what has
- * happened, make faults where that was asked for, look at the interrupt and at
- * the deadline of the phase, show.
+/* The supervisor.  One loop: wait briefly, get the events of each host, make
+ * requested faults, check the interrupt and the deadline of the phase, show the
+ * progress.
  *
  * Phases only move forward:
  *
- *   RUNS  -> OVER    the chief said that the job is over, or it or a server
- *                    ended well; the chief may take its time, but once it has
- *                    ended the others must
- *   RUNS  -> ASKED   interrupted: all were told to end
+ *   RUNS  -> OVER    the chief reported that the job is over, or it or a
+ *                    server ended successfully; the chief may take any time,
+ *                    but once it has ended the others must
+ *   RUNS  -> ASKED   interrupted: all were asked to end
  *   any   -> TERM    SIGTERM to all: something failed, or a limit passed
  *   TERM  -> KILL    SIGKILL to all
  *
@@ -16,9 +16,9 @@
  * Invariants:
  *   I1  no task is restarted once the outcome of the job is known: from OVER
  *       on
- *   I2  chaos hits no task once the chief closes or is final
- *   I3  a task that never joined is not given up for lost: it is restarted, or
- *       ends the job
+ *   I2  chaos hits no task once the chief is closing or final
+ *   I3  a task that never joined is not given up: it is restarted, or ends the
+ *       job
  *   I4  every restart is counted, and the count reaches the chief
  *   I5  ps 0 knows which workers are not restarted, and waits for none */
 #include "job/supervise/supervisor_priv.h"
@@ -36,7 +36,7 @@
 #define KILL_MS 10000
 #define GONE_MS 30000 /* from SIGKILL to the end of a process */
 
-/* --- building up ------------------------------------------------------ */
+/* --- setup ------------------------------------------------------------ */
 
 static void add_task(pl_supervisor *s, pl_task id, int32_t worker)
 {
@@ -135,7 +135,7 @@ const char *pl_supervisor_name(const pl_job_task *task,
     return name;
 }
 
-/* How far the job is, as its tasks last told; -1: none has. */
+/* The step of the job, as last reported by its tasks; -1: unknown. */
 static int64_t job_step(const pl_supervisor *s)
 {
     int64_t step = -1;
@@ -197,7 +197,7 @@ void pl_supervisor_ask_all(pl_supervisor *s, bool evaluator)
                 &(pl_control_message) { .kind = PL_CONTROL_END });
 }
 
-/* Tasks that cannot be told understand SIGTERM. */
+/* Tasks that get no messages get a SIGTERM. */
 static void terminate_untold(const pl_supervisor *s)
 {
     for (int i = 0; i < s->count; i++) {
@@ -231,7 +231,7 @@ void pl_supervisor_enter(pl_supervisor *s, pl_phase_of_job next)
         pl_supervisor_limit(s, s->opts->kill_ms, KILL_MS);
         pl_supervisor_ask_all(s, true);
         signal_all(s, SIGTERM);
-        signal_all(s, SIGCONT); /* a stopped task does nothing else */
+        signal_all(s, SIGCONT); /* a stopped task must run */
         break;
     case PL_JOB_KILL:
         pl_supervisor_limit(s, GONE_MS, 0);
@@ -307,13 +307,13 @@ static void look_at_hosts(pl_supervisor *s)
         pl_host *host = s->hosts[h];
         pl_status status = host->lost ? PL_OK : host->ops->turn(host, &events);
         if (status == PL_NOMEM)
-            pl_supervisor_fail(s, status); /* ours, not the host's */
+            pl_supervisor_fail(s, status); /* our failure, not the host's */
         else if (status != PL_OK)
             pl_supervisor_lose_host(s, host, status);
     }
 }
 
-/* The limit of the phase has passed; false: nothing more can be done. */
+/* The deadline of the phase has passed; false: nothing more can be done. */
 static bool pass_deadline(pl_supervisor *s)
 {
     char names[256];
@@ -342,7 +342,8 @@ static bool pass_deadline(pl_supervisor *s)
     return true;
 }
 
-/* In RUNS the addresses must come, in OVER the chief must have ended. */
+/* RUNS has a limit until all addresses are known, OVER once the chief has
+ * ended. */
 static bool phase_has_limit(const pl_supervisor *s)
 {
     switch (s->phase) {
@@ -355,7 +356,7 @@ static bool phase_has_limit(const pl_supervisor *s)
     }
 }
 
-/* From the chief's first step until it takes leave of the others. */
+/* From the chief's first step until it says goodbye. */
 static bool training(const pl_supervisor *s)
 {
     int chief = s->cluster.ps;
@@ -375,8 +376,8 @@ static void make_faults(pl_supervisor *s)
     pl_chaos_hit(s->chaos, s->tasks, hit, now_ns);
 }
 
-/* ps 0 watches the others and tells of itself all the time: when it is silent,
- * no other task can say that it is lost. */
+/* ps 0 monitors the others and reports its status all the time: when it is
+ * silent, no other task can declare it lost. */
 static void watch_first(pl_supervisor *s)
 {
     const pl_job_task *first = &s->tasks[0];
@@ -396,7 +397,7 @@ static bool interrupted(const pl_supervisor *s)
     return s->opts->interrupt != NULL && atomic_load(s->opts->interrupt);
 }
 
-/* What was final when it was shown was shown for the last time. */
+/* Leave the terminal to tasks whose final status was shown. */
 static void leave_terminal(pl_supervisor *s)
 {
     for (int i = 0; i < s->count; i++)
@@ -453,7 +454,7 @@ static pl_status run(pl_supervisor *s)
 pl_status pl_supervisor_run(const pl_supervisor_opts *opts)
 {
     pl_supervisor s = { .opts = opts };
-    if (opts->here == NULL) /* ignored, the exit statuses would be lost */
+    if (opts->here == NULL) /* if ignored, exit statuses would be lost */
         signal(SIGCHLD, SIG_DFL);
     pl_status status = build(&s);
     if (status == PL_OK)

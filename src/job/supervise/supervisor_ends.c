@@ -1,5 +1,6 @@
-/* Deaths: decides whether a task that ended is restarted, whether the job can
- * do without it, or whether the job ends, and in which words. */
+/* The end of tasks: decides whether a task that ended is restarted, whether the
+ * job can continue without it, or whether the job ends, and with which
+ * message. */
 #include "job/supervise/supervisor_priv.h"
 
 #include "base/clock.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define SHOWN_LINES 5 /* of a log */
+#define SHOWN_LINES 5 /* lines of a log */
 #define LOG_BYTES   2048
 #define HOW_BYTES   96
 
@@ -20,7 +21,7 @@ static bool exited_with(int ended, int status)
     return WIFEXITED(ended) && WEXITSTATUS(ended) == status;
 }
 
-/* It printed why. */
+/* Whether it printed the reason. */
 static bool said_why(int ended)
 {
     return exited_with(ended, 1);
@@ -38,8 +39,8 @@ static void show_log(const pl_job_task *task)
             pl_log_more(PL_LOG_WARN, "  %s", line);
 }
 
-/* Why it ended, in its own words: without "paceline: " before and the place in
- * the source behind. */
+/* Its own message: without the leading "paceline: " and the trailing place in
+ * the source. */
 static void own_words(const pl_supervisor *s, const char *said, char *text,
                       size_t room)
 {
@@ -51,7 +52,7 @@ static void own_words(const pl_supervisor *s, const char *said, char *text,
     text[pl_error_words(text)] = '\0';
 }
 
-/* A task that ended by itself before it got anywhere would do so again. */
+/* A task that ended on its own before it made progress would do so again. */
 static bool may_restart(const pl_supervisor *s, const pl_job_task *task,
                         int ended)
 {
@@ -61,9 +62,9 @@ static bool may_restart(const pl_supervisor *s, const pl_job_task *task,
     return task->starts - s->watched[task->slot].excused <= s->opts->restarts;
 }
 
-/* A job can do without an evaluator, and where it is told so, without a
- * worker that is not the chief.  Not without one that never was in it: the
- * others wait for all to join before they begin. */
+/* A job can continue without an evaluator and, if requested, without a worker
+ * other than the chief.  But not without one that never joined: the others wait
+ * for all to join before they begin. */
 static bool can_do_without(const pl_supervisor *s, const pl_job_task *task)
 {
     if (task->final)
@@ -103,9 +104,9 @@ static void fail_by(pl_supervisor *s, const pl_job_task *task, int ended,
                s->opts->logs, pl_role_text(task->task.role), task->task.index));
 }
 
-/* A death that chaos made takes nothing from --restarts, and neither does the
- * first of a worker that was killed before it was in the job: that has not
- * cost the job anything. */
+/* A death caused by chaos does not count for --restarts, nor does the first one
+ * of a worker that was killed before it had joined: the job has lost
+ * nothing. */
 static bool is_excused(pl_supervisor *s, const pl_job_task *task, int ended)
 {
     bool hit = s->chaos != NULL && pl_chaos_ended(s->chaos, task->slot);
@@ -136,8 +137,8 @@ static void restart(pl_supervisor *s, pl_job_task *task, const char *how,
         pl_supervisor_note(s, task, PL_EVENT_RESTART, "");
 }
 
-/* When the job is over or was asked to end, a death is only told, and not even
- * that where it was to be expected. */
+/* When the job is over or was asked to end, a death is only logged, and not
+ * even that if it was expected. */
 static void tell_late_death(const pl_supervisor *s, const pl_job_task *task,
                             int ended, const char *how)
 {
@@ -166,7 +167,7 @@ static void ended_badly(pl_supervisor *s, pl_job_task *task, int ended,
     } else if (s->phase == PL_JOB_OVER || s->phase == PL_JOB_ASKED) {
         tell_late_death(s, task, ended, how);
     } else if (s->phase != PL_JOB_RUNS) {
-        return; /* as it was told */
+        return; /* as requested */
     } else if (may_restart(s, task, ended)) {
         restart(s, task, how, excused);
     } else if (can_do_without(s, task)) {
@@ -183,8 +184,8 @@ static void ended_badly(pl_supervisor *s, pl_job_task *task, int ended,
     }
 }
 
-/* The chief decides when the job is over; what a server learnt of it, the
- * others learn, too. */
+/* The chief decides when the job is over; a server that ended successfully has
+ * learned this from it. */
 static void ended_well(pl_supervisor *s, const pl_job_task *task)
 {
     char name[PL_SUPERVISOR_NAME];
@@ -208,8 +209,8 @@ static void ended_well(pl_supervisor *s, const pl_job_task *task)
         pl_supervisor_ask_all(s, !s->tasks[0].running); /* ps 0 */
 }
 
-/* As long as not all have reported, no task was told where the others listen:
- * one that is restarted listens elsewhere. */
+/* Until all have reported, no task knows the others' addresses: a restarted one
+ * may listen elsewhere. */
 static void forget_address(pl_supervisor *s, const pl_job_task *task)
 {
     char **place = pl_supervisor_address(s, task);
@@ -220,8 +221,8 @@ static void forget_address(pl_supervisor *s, const pl_job_task *task)
     s->missing++;
 }
 
-/* The chief that takes leave has no heartbeats any more, and what it prints may
- * take as long as its reader does.  Stopped for good, it never would end. */
+/* A chief that has said goodbye sends no heartbeats, and its output may take as
+ * long as its reader needs.  If it stays stopped, it would never end. */
 void pl_supervisor_watch_chief(pl_supervisor *s)
 {
     const pl_job_task *chief = &s->tasks[s->cluster.ps];
@@ -258,7 +259,7 @@ void pl_supervisor_take_ended(void *context, pl_task id, int ended,
         ended_well(s, task);
 }
 
-/* A host is gone, and its tasks with it. */
+/* A host is lost, and its tasks with it. */
 void pl_supervisor_lose_host(pl_supervisor *s, pl_host *host, pl_status status)
 {
     bool needed = false;
@@ -275,7 +276,7 @@ void pl_supervisor_lose_host(pl_supervisor *s, pl_host *host, pl_status status)
         pl_log(PL_LOG_WARN, "%s", pl_error_message());
         return;
     }
-    /* Why is said at the end, which takes a while: others save first. */
+    /* The reason is reported at the end, after other tasks have saved. */
     pl_supervisor_fail(s, status);
     pl_log(PL_LOG_WARN, "%s is lost; ending the job on the other hosts",
            host->name);

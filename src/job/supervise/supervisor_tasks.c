@@ -1,5 +1,5 @@
-/* Starting tasks, and what they say: decides when all addresses are known, who
- * may declare a task lost, and what the chief is told. */
+/* Starting tasks, and their messages: decides when all addresses are known,
+ * which task may declare another one lost, and what the chief is sent. */
 #include "job/supervise/supervisor_priv.h"
 
 #include "base/log.h"
@@ -11,7 +11,7 @@
 char **pl_supervisor_address(const pl_supervisor *s, const pl_job_task *task)
 {
     if (s->here == NULL)
-        return NULL; /* it was given one */
+        return NULL; /* it was given an address */
     if (task->task.role == PL_ROLE_PS)
         return &s->cluster.ps_address[task->task.index];
     return s->opts->workers_listen && task->worker >= 0
@@ -19,7 +19,7 @@ char **pl_supervisor_address(const pl_supervisor *s, const pl_job_task *task)
                : NULL;
 }
 
-/* A task is told the cluster when all who listen have reported. */
+/* Send tasks the cluster, when all that listen have reported. */
 static pl_status tell_cluster(pl_supervisor *s, int first, int end)
 {
     pl_json *json;
@@ -32,7 +32,7 @@ static pl_status tell_cluster(pl_supervisor *s, int first, int end)
     return status;
 }
 
-/* A chief that is gone is told when it is restarted. */
+/* A chief that is gone gets the counts when it is restarted. */
 void pl_supervisor_tell_counts(pl_supervisor *s, int64_t more_faults)
 {
     pl_control_message message = {
@@ -66,7 +66,7 @@ pl_status pl_supervisor_start(pl_supervisor *s, pl_job_task *task)
         return pl_context(status, "%s", pl_supervisor_name(task, name));
     task->running = true;
     watched->lost = watched->closing = watched->left = false;
-    watched->there = !told; /* it cannot say so */
+    watched->there = !told; /* it cannot send a hello */
     watched->joined = watched->joined || !told;
     task->starts++;
     task->earlier_examples += task->status.examples;
@@ -98,9 +98,9 @@ static void take_address(pl_supervisor *s, const pl_job_task *task,
         pl_supervisor_fail(s, status);
 }
 
-/* What ps 0 (or, without servers, another worker) lost is killed; it is
- * restarted when it has ended.  A process that was just restarted and has said
- * nothing yet cannot be the lost one: that was the one before. */
+/* A task that ps 0 (or, without servers, another worker) declares lost is
+ * killed, and restarted when it has ended.  A process that was just restarted
+ * and has sent nothing yet cannot be the lost one: that was its predecessor. */
 static void take_lost(pl_supervisor *s, const pl_job_task *by, pl_task id)
 {
     bool ps_0 = by->task.role == PL_ROLE_PS && by->task.index == 0;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define DEPTH_MOST 32
-#define LIMIT      ((int64_t)1 << 31) /* of every value on the way */
+#define LIMIT      ((int64_t)1 << 31) /* of every intermediate value */
 
 typedef struct reader {
     const char *text, *at;

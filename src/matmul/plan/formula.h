@@ -13,7 +13,7 @@ typedef struct pl_formula_values {
 } pl_formula_values;
 
 /* Division rounds down, so that % of a positive number is never negative.
- * PL_USAGE names the place in the formula. */
+ * PL_USAGE gives the place in the formula. */
 pl_status pl_formula_value(const char *formula, const pl_formula_values *values,
                            int64_t *out) PL_MUST_CHECK;
 

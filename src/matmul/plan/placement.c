@@ -1,5 +1,5 @@
 /* placement.c - decides which worker holds which block, by a formula or by the
- * grid that moves the least, and counts what has to move. */
+ * grid that moves the fewest bytes, and counts what must be moved. */
 #include "matmul/plan/placement.h"
 
 #include "base/mem.h"
@@ -62,7 +62,7 @@ static void fill_grid(pl_placement *p, int32_t rows, int32_t columns)
                 i * rows / blocks * columns + j * columns / blocks;
 }
 
-/* The work of the busiest, and what all move. */
+/* The work of the busiest worker, and the floats moved in total. */
 static void weigh(const pl_placement *p, int64_t *busiest, int64_t *moved)
 {
     *busiest = *moved = 0;
@@ -93,8 +93,8 @@ static void fill_best_grid(pl_placement *p)
     fill_grid(p, best, workers / best);
 }
 
-/* Pairs dealt out one by one, those off the diagonal first: they are two
- * blocks each. */
+/* Assign pairs one by one, those off the diagonal first: they have two blocks
+ * each. */
 static void fill_pairs(pl_placement *p)
 {
     int32_t blocks = p->job.blocks, next = 0;

@@ -1,5 +1,6 @@
-/* plan.c - orders the block products of one worker so that steps that lack
- * nothing come first, and lists what each later step fetches. */
+/* plan.c - orders the block products of one worker so that steps without
+ * missing blocks come first, and lists the blocks that each later step
+ * fetches. */
 #include "matmul/plan/plan.h"
 
 #include "base/mem.h"
@@ -11,7 +12,7 @@ typedef struct planner {
     pl_matmul_plan *plan;
     const pl_placement *p;
     int32_t worker;
-    bool *rows, *columns; /* [blocks]: some C_ij is there */
+    bool *rows, *columns; /* [blocks]: some C_ij there is held */
 } planner;
 
 static bool lacks(const planner *l, int32_t i, int32_t j)
@@ -94,7 +95,7 @@ static void find_lines(planner *l)
                 l->rows[i] = l->columns[j] = true;
 }
 
-/* What lacks least first. */
+/* Steps that lack least first. */
 static int by_lack(const void *left, const void *right)
 {
     const pl_matmul_step *a = left, *b = right;

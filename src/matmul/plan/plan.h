@@ -1,11 +1,11 @@
 /* plan.h - what one worker computes, step by step, and fetches for it.
  *
- * A product goes along k: step k adds A_ik B_kj to every C_ij the worker
- * holds, so it needs column k of A and row k of B, as far as its own rows and
- * columns go, each block once (SUMMA; van de Geijn and Watts 1997).  A step of
- * the traces is one pair of blocks.  Steps that lack nothing come first: while
- * they are computed, the blocks of the later ones arrive.  Each worker begins
- * at another k, so that not all ask the same one at once.
+ * A product goes along k: step k adds A_ik B_kj to every C_ij the worker holds,
+ * so it needs the blocks of column k of A and row k of B for its own rows and
+ * columns, each block once (SUMMA; van de Geijn and Watts 1997).  A step of the
+ * traces is one pair of blocks.  Steps without missing blocks come first: while
+ * they are computed, the blocks of later ones arrive.  Each worker begins at
+ * another k, so that not all send requests to the same one at once.
  *
  * Threads: constant once made. */
 #ifndef PL_MATMUL_PLAN_PLAN_H
@@ -21,12 +21,12 @@ typedef struct pl_want {
     int32_t matrix, i, j;
     int32_t owner;
     int64_t floats;
-    int64_t at; /* where in the memory of its step, in floats */
+    int64_t at; /* offset in the memory of its step, in floats */
 } pl_want;
 
 typedef struct pl_matmul_step {
     int32_t i, j;       /* of the pair; product: i is k */
-    int32_t turn;       /* order among steps that lack as much */
+    int32_t turn;       /* order among steps that lack the same amount */
     int32_t want, last; /* its wants: [want, last) */
     int64_t floats;     /* of these */
 } pl_matmul_step;
@@ -42,10 +42,10 @@ typedef struct pl_matmul_plan {
 
 pl_status pl_matmul_plan_init(pl_matmul_plan *plan, const pl_placement *p,
                               int32_t worker) PL_MUST_CHECK;
-void pl_matmul_plan_close(pl_matmul_plan *plan); /* a zeroed one is fine */
+void pl_matmul_plan_close(pl_matmul_plan *plan); /* may be zeroed */
 
-/* Bytes that the worker will hold: its blocks, its part of the result, what
- * it fetches. */
+/* Bytes that the worker will hold: its blocks, its part of the result, and
+ * fetched blocks. */
 int64_t pl_matmul_plan_bytes(const pl_matmul_plan *plan, const pl_placement *p,
                              int32_t worker);
 

@@ -1,19 +1,19 @@
-/* Decides how a step of all-reduce ends.  With the first gradient that is ready
- * each rank offers its status (is it stopping, what is the checksum of what it
+/* Decides how a step of all-reduce ends.  When its first gradient is ready,
+ * each rank offers its status (whether it stops, and the checksum of what it
  * saved); buckets are summed as they fill up; at the commit each rank gets the
- * combined status, and if no rank stops, makes the update from the sums.  All
- * see the same status and the same sums, so all do the same.
+ * combined status and, if no rank stops, applies the update.  All ranks see the
+ * same status and the same sums, so all take the same decision.
  *
- * A rank that stops (--stop-loss, Ctrl-C) makes a step in which only its
- * status counts: the others drop their gradients.  The end that is known
- * beforehand needs no status.
+ * A rank that stops (--stop-loss, Ctrl-C) makes a step in which only its status
+ * counts: the others drop their gradients.  The end of the training that is
+ * known in advance needs no status.
  *
  * With --local-steps only the first step of a round has a status, and sums are
  * of parameters (rounds.c).
  *
- * The chief tests and saves alone, as all have the same parameters.  That they
- * have is checked by its next status: each rank compares before it makes the
- * update. */
+ * Only the chief tests and saves, since all ranks have the same parameters.
+ * Its next status carries a checksum that each rank compares before it applies
+ * the update. */
 #include "sync/allreduce/allreduce_priv.h"
 
 #include "base/assert.h"
@@ -24,25 +24,25 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SLICE_MS 1000 /* of a wait */
+#define SLICE_MS 1000 /* the longest single wait */
 #define RANGE    2048 /* floats scaled and applied at once */
 
 /* Flags of a step's status. */
 #define STATUS_STOP     1
-#define STATUS_BROKEN   2  /* ... since it was interrupted */
-#define STATUS_CHECKSUM 4  /* the chief's: of the parameters that were saved */
+#define STATUS_BROKEN   2  /* ... because it was interrupted */
+#define STATUS_CHECKSUM 4  /* the chief's: of the saved parameters */
 #define STATUS_APART    8  /* combined: a rank is at another step */
 #define STATUS_SAVES    16 /* the chief's: a checkpoint follows this step */
 
 typedef struct step_status {
-    int64_t step; /* made so far */
+    int64_t step; /* updates made */
     int64_t flags;
     int64_t checksum;
     int64_t worker;
     int64_t apart_worker, apart_step; /* combined */
 } step_status;
 
-/* The last exchange, in which the chief gets all. */
+/* The last exchange: the chief collects the reports of all workers. */
 typedef struct farewell {
     int64_t checksum, dropped, worker;
     char report[4096]; /* JSON */
@@ -185,7 +185,7 @@ static pl_status differs(const pl_allreduce_sync *self, int64_t worker)
                    (long long)worker, (long long)self->step);
 }
 
-/* The status of all ranks; *stop: this step makes no update. */
+/* Get the combined status; *stop: this step makes no update. */
 static pl_status end_exchange(pl_allreduce_sync *self, bool *stop)
 {
     const step_status *all = self->exchanged;
@@ -205,8 +205,8 @@ static pl_status end_exchange(pl_allreduce_sync *self, bool *stop)
     return PL_OK;
 }
 
-/* Apply one part of a bucket.  Its neighbour may still read the sums, so the
- * mean is made elsewhere. */
+/* Apply one part of a bucket.  The next rank may still read the sums, so the
+ * mean goes to other memory. */
 static void apply_part(void *arg, int item, int thread)
 {
     (void)thread;
@@ -232,8 +232,9 @@ static void apply_part(void *arg, int item, int thread)
     }
 }
 
-/* All sums are there before the first is used: a peer that is lost leaves no
- * update half made, so the chief's parameters are good at any time. */
+/* All sums are complete before the first one is used: losing a peer never
+ * leaves half an update, so the chief's parameters are consistent at any
+ * time. */
 static void make_update(pl_allreduce_sync *self)
 {
     int64_t update = self->step + 1;
@@ -253,7 +254,7 @@ static void note_progress(pl_allreduce_sync *self)
         self->collective->ops->progress(self->collective);
 }
 
-/* An update that waits for the disk is no stuck worker. */
+/* A worker whose update waits for the disk is not stuck. */
 static void wait_for_disk(void *context)
 {
     note_progress(context);
@@ -310,8 +311,8 @@ static pl_status wait_sums(pl_allreduce_sync *self, int32_t from, int32_t end)
     return PL_OK;
 }
 
-/* From the factors of all, which are there first, the sums of their gradients,
- * while the rest is under way. */
+/* Wait for the factors, which arrive first, and add their products while the
+ * rest is still being summed. */
 static pl_status end_factors(pl_allreduce_sync *self)
 {
     const pl_collective_ops *collective = self->collective->ops;
@@ -329,7 +330,7 @@ static pl_status end_factors(pl_allreduce_sync *self)
     return PL_OK;
 }
 
-/* The status of this step, and its sums. */
+/* Wait for the status and the sums of this step. */
 static pl_status end_step(pl_allreduce_sync *self, bool *stop)
 {
     PL_ASSERT(self->in_step && self->sums == self->expected);
@@ -347,7 +348,7 @@ static void note_update(pl_allreduce_sync *self)
         self->first_ns = self->last_ns;
 }
 
-/* A step that all make from the same sums. */
+/* A step in which all ranks apply the same sums. */
 static pl_status commit_together(pl_allreduce_sync *self, bool *stop)
 {
     PL_TRY(end_step(self, stop));
@@ -361,7 +362,8 @@ static pl_status commit_together(pl_allreduce_sync *self, bool *stop)
     return pl_allreduce_quiet(self);
 }
 
-/* What all hold back is gathered where a checkpoint may follow. */
+/* Gather what the codec of each worker holds back if a checkpoint may
+ * follow. */
 static pl_status gather_held(pl_allreduce_sync *self)
 {
     bool last = self->over || self->step >= self->end_step;
@@ -370,7 +372,8 @@ static pl_status gather_held(pl_allreduce_sync *self)
     return wanted ? pl_allreduce_held_gather(self) : PL_OK;
 }
 
-/* A step of this rank alone; the last one of a round brings all together. */
+/* A step of this rank alone; the last one of a round averages over all
+ * ranks. */
 static pl_status commit_apart(pl_allreduce_sync *self, bool *stop)
 {
     *stop = false;
@@ -418,7 +421,7 @@ pl_status pl_allreduce_save(pl_sync *sync, const pl_progress *progress,
     if (snapshot == NULL)
         return PL_OK;
     if (self->opts.held != NULL && self->gathered != self->step)
-        return PL_AGAIN; /* without it the checkpoint would not be whole */
+        return PL_AGAIN; /* without it the checkpoint would be incomplete */
     int64_t *counts = pl_snapshot_counts(snapshot);
     for (int32_t w = 0; counts != NULL && w < self->opts.workers; w++)
         counts[w] = progress->step;
@@ -431,7 +434,7 @@ pl_status pl_allreduce_save(pl_sync *sync, const pl_progress *progress,
     return PL_OK;
 }
 
-/* One more step, in which only the status counts. */
+/* Take part in one more step, in which only the status counts. */
 static pl_status stop(pl_sync *sync, const char *why)
 {
     pl_allreduce_sync *self = (pl_allreduce_sync *)sync;
@@ -453,8 +456,8 @@ static pl_status stop(pl_sync *sync, const char *why)
     return gather_held(self);
 }
 
-/* The chief makes one text of all reports; a worker without one, or with one
- * that is malformed, counts as lost. */
+/* The chief joins all reports into one text; a worker whose report is missing
+ * or malformed counts as lost. */
 static pl_status keep_reports(pl_allreduce_sync *self, const farewell *all)
 {
     pl_job_reports reports = {
@@ -512,7 +515,7 @@ static pl_status finish(pl_sync *sync)
     return self->opts.worker == 0 ? keep_reports(self, all) : PL_OK;
 }
 
-/* The test that follows is of parameters that all have: the next status
+/* The test that follows applies to the parameters of all ranks: the next status
  * compares them. */
 static pl_status pause_job(pl_sync *sync, bool over, int64_t *step)
 {

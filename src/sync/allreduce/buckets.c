@@ -1,10 +1,10 @@
 /* buckets.c - cuts the gradient into buckets from its end to its beginning, and
- * gives out each one when all of it is computed. */
+ * hands out each one when it is fully computed. */
 #include "sync/allreduce/buckets.h"
 
 #include "base/assert.h"
 
-#define OVERHEAD 0.1 /* the share of a sum's time that is not its bytes' */
+#define OVERHEAD 0.1 /* the share of the fixed cost in a sum's time */
 
 static int64_t round_up(int64_t value, int64_t to)
 {
@@ -52,7 +52,7 @@ int64_t pl_buckets_choose(const pl_bucket_probe *probe)
     double bytes = (double)(probe->large_bytes - probe->small_bytes);
     double seconds = probe->large_s - probe->small_s;
     if (bytes <= 0 || seconds <= 0)
-        return PL_BUCKET_LEAST; /* what is large costs nothing more */
+        return PL_BUCKET_LEAST; /* the time does not grow with the size */
     double per_byte = seconds / bytes;
     double fixed = probe->small_s - per_byte * (double)probe->small_bytes;
     double size = fixed * (1 - OVERHEAD) / OVERHEAD / per_byte;

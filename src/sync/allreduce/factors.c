@@ -1,5 +1,6 @@
-/* Decides where factors and the rest of a gradient lie in the collective's
- * memory, when they leave, and in which order the products are added.
+/* Decides where factors and the rest of a gradient are placed in the
+ * collective's memory, when they are sent, and in which order the products are
+ * added.
  *
  * The order of ranges is the same at all ranks: parameters become ready from
  * the last to the first, buckets of the rest follow as they fill up, and the
@@ -26,7 +27,7 @@ int64_t pl_factor_step_extra(const pl_factors *source, const pl_params *params,
 {
     if (source == NULL)
         return 0;
-    /* Each of them may begin, and end, within a grain. */
+    /* Each part may begin, and end, within a grain. */
     return pl_params_block_count(params) + workers * source->floats +
            (workers + 2) * grain_most;
 }
@@ -70,7 +71,8 @@ void pl_factor_step_close(pl_factor_step *step)
     pl_mem_free(step->other);
 }
 
-/* Gradients that are no product lie one behind the other, in their order. */
+/* Gradients that do not travel as factors are placed consecutively, in
+ * order. */
 static void place_rest(pl_factor_step *step)
 {
     step->rest = 0;
@@ -86,8 +88,9 @@ static void place_rest(pl_factor_step *step)
     }
 }
 
-/* Large: for those that form products alone.  From the third rank on the sum of
- * the ranks before is kept while the next product is formed. */
+/* Allocated only by ranks that form products, since they are large.  From the
+ * third rank on, the sum of the lower ranks is kept while the next product is
+ * formed. */
 static pl_status allocate_products(pl_factor_step *step)
 {
     size_t floats = (size_t)largest_layer(step->source);
@@ -100,7 +103,7 @@ static pl_status allocate_products(pl_factor_step *step)
                                         : PL_OK;
 }
 
-/* Numbers in the place of a layer's factors, before there are any. */
+/* Fill a layer's factors with random numbers for the trial below. */
 static void draw_factors(const pl_factors *source, int layer)
 {
     const pl_factor_layer *l = &source->layers[layer];
@@ -112,10 +115,10 @@ static void draw_factors(const pl_factors *source, int layer)
     source->own[1 + layer] = 1;
 }
 
-/* Does a product that is added as it is formed give the bits of one that is
- * added afterwards?  That follows from the sizes, the library, its instructions
- * and threads, not from the numbers: so it is tried once, with numbers in which
- * another order of additions shows. */
+/* Whether a product that is added as it is formed gives the bits of one that is
+ * added afterwards.  This depends on the sizes, the library, its instructions
+ * and threads, not on the numbers: it is tried once, with numbers that reveal a
+ * different order of additions. */
 static bool adds_alike(const pl_factor_step *step, int layer)
 {
     const pl_factors *source = step->source;
@@ -184,7 +187,8 @@ int32_t pl_factor_step_begin(pl_factor_step *step)
     return step->ranks.count + (step->rest > 0 ? step->buckets.count : 0);
 }
 
-/* The next broadcast; the first of them finds the own factors in place. */
+/* The next broadcast; before the first one the own factors are copied into
+ * place. */
 static bool take_slot(pl_factor_step *step, float *memory, pl_sum_range *out)
 {
     if (step->left > 0 || step->begun == step->ranks.count)
@@ -222,7 +226,7 @@ static double since(int64_t begin_ns)
     return (double)(pl_clock_now_ns(pl_clock_real()) - begin_ns) * 1e-9;
 }
 
-/* A parameter whose gradient was not counted yet. */
+/* The gradient of a parameter has become ready. */
 static void note_ready(pl_factor_step *step, int param, float *memory)
 {
     const pl_params_item *item = pl_params_get(step->params, param);
@@ -233,7 +237,7 @@ static void note_ready(pl_factor_step *step, int param, float *memory)
                memory + item->offset, (size_t)item->count * sizeof(float));
 }
 
-/* The rest from here on is complete. */
+/* The offset from which on the rest is complete. */
 static int64_t rest_ready(const pl_factor_step *step, int param)
 {
     int p = param;
@@ -288,7 +292,7 @@ static void add(const pl_factor_step *step, int64_t count, const float *left,
     pl_pool_run(step->pool, pl_pool_threads(step->pool), add_part, &a);
 }
 
-/* The gradient of a layer as that rank has computed, and clipped, it. */
+/* The gradient of a layer as computed and clipped by that rank. */
 static void form(const pl_factor_step *step, int layer, int32_t rank,
                  const float *memory, float *to)
 {
@@ -299,7 +303,7 @@ static void form(const pl_factor_step *step, int layer, int32_t rank,
         step->kernels->scale(count, block[0], to, to);
 }
 
-/* Add another rank's gradient as it is formed; false: not this one. */
+/* Add another rank's gradient as it is formed; false: not possible here. */
 static bool add_at_once(const pl_factor_step *step, int layer, int32_t rank,
                         const float *memory, float *sum)
 {
@@ -309,7 +313,7 @@ static bool add_at_once(const pl_factor_step *step, int layer, int32_t rank,
            source->multiply_add(source->source, layer, block, sum);
 }
 
-/* Add another rank's gradient of a layer to `sum`; `room` is as large. */
+/* Add another rank's gradient of a layer to `sum`; `room` has the same size. */
 static void add_rank(const pl_factor_step *step, int layer, int32_t rank,
                      const float *memory, float *sum, float *room)
 {
@@ -319,8 +323,8 @@ static void add_rank(const pl_factor_step *step, int layer, int32_t rank,
     add(step, layer_floats(&step->source->layers[layer]), sum, room, sum);
 }
 
-/* ((rank 0 + rank 1) + rank 2) ...  The own term is in place: the ranks before
- * are added up apart, those behind to it. */
+/* ((rank 0 + rank 1) + rank 2) ... The own term is in place: lower ranks are
+ * summed separately and added to it, higher ranks are added to it directly. */
 static void sum_layer(const pl_factor_step *step, int layer,
                       const float *memory, float *own)
 {

@@ -1,12 +1,12 @@
-/* What a codec holds back: decides when it counts, and how it comes into a
- * checkpoint and back.
+/* The state that a codec holds back: decides when it counts, and how it is
+ * saved in a checkpoint and restored.
  *
- *   H1  The state is that of the last step that counts: a step that all drop
- *       leaves no trace in it.
+ *   H1  The state is that of the last step that counts: a step that all ranks
+ *       drop does not change it.
  *   H2  A checkpoint has the state of all workers after the same step, or is
  *       not written.
- *   H3  Where the job goes on from parameters of other workers, the state of a
- *       lost one is gone, and the job says so. */
+ *   H3  If the job continues from the parameters of other workers, the state of
+ *       the lost worker is gone, and the job reports it. */
 #include "sync/allreduce/held.h"
 
 #include "base/assert.h"
@@ -104,7 +104,7 @@ void pl_allreduce_held_ready(pl_allreduce_sync *self,
         grad[i] = after[i] = momentum * before[i] + grad[i];
 }
 
-/* This worker's own. */
+/* This worker's block. */
 static float *own_block(const pl_allreduce_sync *self, int block)
 {
     return block == 0 ? self->collective->ops->slot(self->collective, 0)
@@ -126,7 +126,7 @@ void pl_allreduce_held_keep(pl_allreduce_sync *self)
             self->velocity[i] = 0;
 }
 
-/* All get one block of one rank, in the collective's memory. */
+/* Copy one block of one rank to the collective's memory of all ranks. */
 static pl_status broadcast(pl_allreduce_sync *self, int32_t from,
                            const float *block)
 {
@@ -211,7 +211,7 @@ static pl_status give(pl_allreduce_sync *self)
     return PL_OK;
 }
 
-/* The first step again: nothing was held back before it. */
+/* The job restarts at its first step: nothing was held back before it. */
 static void forget(pl_allreduce_sync *self)
 {
     for (int b = 0; b < self->opts.held->blocks; b++)

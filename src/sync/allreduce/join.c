@@ -1,6 +1,6 @@
-/* Decides where a generation begins: all ranks exchange where they stand, and
- * the chief's standing counts.  Then all get the chief's parameters (and slots,
- * if there was an update), so that all begin with the same bits.
+/* Decides the state in which a generation begins: all ranks exchange their step
+ * and settings, and the chief's count.  Then all get the chief's parameters
+ * (and slots, if there was an update), so that all begin with the same bits.
  *
  * There is no broadcast: in a sum, ranks that add -0 leave every number as it
  * is, down to the sign of a zero. */
@@ -21,30 +21,33 @@
 
 /* The first exchange of a generation. */
 typedef struct greeting {
-    int64_t step;         /* whose parameters it has */
-    int64_t end_step;     /* where its data end; combined: the first end */
+    int64_t step;         /* the step of its parameters */
+    int64_t end_step;     /* the step at which its data ends; combined: the
+                             first */
     int64_t floats;       /* of its parameters */
     int64_t bucket_bytes; /* 0: to be measured */
-    int64_t fresh;        /* it has made no update at all; combined: no rank */
+    int64_t fresh;        /* it has made no update; combined: no rank has */
     pl_deal deal;         /* of the data */
     pl_workers present;   /* this worker; combined: all */
     char kernels[32];
     int64_t link;        /* pl_link_class */
-    char arithmetic[96]; /* what bits of products depend on, beside these */
+    char arithmetic[96]; /* what else the bits of products depend on */
     int64_t keeps;       /* the chief's: it writes checkpoints... */
     int64_t restored;    /* ... and has read one just now */
-    int64_t held_step;   /* whose state the codec holds back */
-    int64_t astray;      /* combined: a rank holds another step's */
-    int64_t unlike;      /* combined: a worker with another; -1: none */
+    int64_t held_step;   /* the step of the state that its codec holds back */
+    int64_t astray;      /* combined: a rank holds the state of another step */
+    int64_t unlike;      /* combined: a worker with another `arithmetic`; -1:
+                            none */
     int64_t worker;
-    uint64_t job;        /* the chief's: its number, and the run folder */
+    uint64_t job;        /* the chief's: the number of the job, and the run
+                            folder */
     char run[RUN_BYTES]; /* "": none, or too long to be sent */
     char settings[PL_COLLECTIVE_BYTES_MOST - 800 - RUN_BYTES]; /* JSON */
 } greeting;
 
 _Static_assert(sizeof(greeting) <= PL_COLLECTIVE_BYTES_MOST, "one status");
 
-/* Where a rank has less data than the others, the job ends with it. */
+/* If a rank has less data than the others, the job ends when its data ends. */
 static void combine_greetings(void *total_bytes, const void *bytes)
 {
     greeting *total = total_bytes;
@@ -65,8 +68,8 @@ static void keep_chief(void *total, const void *bytes)
     (void)total, (void)bytes;
 }
 
-/* A new process of the chief goes on from the last checkpoint; one that was
- * there before has what it has. */
+/* A new process of the chief resumes from the last checkpoint; one that had
+ * joined before keeps its parameters. */
 static pl_status find_state(pl_allreduce_sync *self, pl_standing *at)
 {
     if (self->joined) {
@@ -149,7 +152,7 @@ static pl_status compare_settings(const pl_allreduce_sync *self,
     return status;
 }
 
-/* Updates are made by each worker: to get the same bits, by the same
+/* Each worker makes the updates: they give the same bits only with the same
  * instructions. */
 static pl_status compare(const pl_allreduce_sync *self, const greeting *chief)
 {
@@ -178,7 +181,7 @@ static pl_status take_deal(const pl_allreduce_sync *self, const greeting *all,
     int32_t known = 0, count = pl_workers_count(&deal->workers);
     at->dealt = count > 0;
     if (!at->dealt)
-        return PL_OK; /* it reads by itself */
+        return PL_OK; /* it reads on its own */
     for (int32_t w = 0; w < self->opts.workers; w++)
         known += pl_workers_has(&deal->workers, w);
     if (deal->step < 0 || deal->step > all->step || deal->epoch < 0 ||
@@ -198,8 +201,7 @@ static pl_status take_deal(const pl_allreduce_sync *self, const greeting *all,
     return PL_OK;
 }
 
-/* Products that are not the same everywhere are no sum that all could agree
- * on. */
+/* If products differ between ranks, their sums would differ too. */
 static void say_unlike(pl_allreduce_sync *self, const greeting *all)
 {
     if (!self->said)
@@ -211,11 +213,11 @@ static void say_unlike(pl_allreduce_sync *self, const greeting *all)
     self->said = true;
 }
 
-/* What the chief said of the state that all begin with. */
+/* The chief's description of the state that all begin with. */
 typedef struct standing {
     bool fresh;    /* no update was made anywhere */
-    bool restored; /* it comes from a checkpoint */
-    bool astray;   /* a rank holds back what is another step's */
+    bool restored; /* the state is from a checkpoint */
+    bool astray;   /* a rank holds back the state of another step */
 } standing;
 
 static pl_status greet(pl_allreduce_sync *self, pl_standing *at, standing *out)
@@ -242,7 +244,8 @@ static pl_status greet(pl_allreduce_sync *self, pl_standing *at, standing *out)
     return take_deal(self, all, at);
 }
 
-/* One sum over the first `count` floats; *seconds: what it took. */
+/* One sum over the first `count` floats; *seconds: the fastest of several
+ * tries. */
 static pl_status probe(pl_allreduce_sync *self, int64_t count, double *seconds)
 {
     const pl_clock *clock = pl_clock_real();
@@ -262,19 +265,20 @@ static pl_status probe(pl_allreduce_sync *self, int64_t count, double *seconds)
     return PL_OK;
 }
 
-/* What travels as factors depends on a link that is not known yet. */
+/* Which layers travel as factors depends on a link that was not measured
+ * yet. */
 static bool asks_link(const pl_allreduce_sync *self)
 {
     return self->opts.factors != NULL && self->link == PL_LINK_UNKNOWN;
 }
 
-/* What is measured. */
+/* The results of the measurement. */
 typedef struct link_found {
     int64_t bucket_bytes;
     int64_t link; /* pl_link_class */
 } link_found;
 
-/* The bytes that a link carries for a sum are 2 (n - 1) / n of the sum's. */
+/* A link carries 2 (n - 1) / n of the bytes of a sum. */
 static pl_link_class class_of(const pl_allreduce_sync *self,
                               const pl_bucket_probe *probe)
 {
@@ -317,7 +321,7 @@ static pl_status measure(pl_allreduce_sync *self)
     return PL_OK;
 }
 
-/* Give `block` the chief's values. */
+/* Set `block` to the chief's values. */
 static pl_status take_block(pl_allreduce_sync *self, float *block)
 {
     float *memory = self->collective->ops->memory(self->collective);
@@ -336,7 +340,7 @@ static pl_status take_block(pl_allreduce_sync *self, float *block)
     return pl_allreduce_quiet(self);
 }
 
-/* Slots of which none was changed are the same everywhere. */
+/* Before the first update the slots are the same at all ranks. */
 static pl_status take_state(pl_allreduce_sync *self, const standing *chief)
 {
     const pl_optim *optim = self->opts.optim;
@@ -374,7 +378,8 @@ pl_status pl_allreduce_join(pl_sync *sync, pl_standing *at)
     PL_TRY(take_state(self, &chief));
     if (self->opts.local_steps > 1)
         pl_allreduce_begin_round(self);
-    /* A chief that is lost before the first checkpoint begins with this one. */
+    /* If the chief is lost before the first regular checkpoint, it restarts
+     * from this one. */
     if (!self->joined && self->step == 0)
         PL_TRY(pl_allreduce_save(sync, &at->start, true));
     self->joined = true;

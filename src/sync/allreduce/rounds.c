@@ -1,11 +1,13 @@
-/* Rounds of --local-steps: decides when workers that train apart come together.
+/* Rounds of --local-steps: decides when workers that train separately take the
+ * mean of their parameters.
  *
- * A round is H steps, and ends at every step number that H divides and at the
+ * A round has H steps; it ends at every step that is a multiple of H and at the
  * last step.  In its first step the ranks exchange their status, as they do in
  * every step of plain all-reduce, so that a stop or a difference is known
- * before anything of the round counts.  Then each rank makes its updates alone.
- * With the last one, parameters and optimizer slots become their mean over all
- * ranks, and the parameters take the outer step from where the round began:
+ * before the round counts.  Then each rank makes its updates alone.  After the
+ * last one, parameters and optimizer slots are replaced by their mean over all
+ * ranks, and the parameters take the outer step from the beginning of the
+ * round:
  *
  *   d = begin - mean,   v = outer_momentum v + d,   begin - outer_lr v
  *
@@ -14,8 +16,9 @@
  * Invariants:
  *   O1  Between rounds all ranks hold the same bits; only then is anything
  *       tested, saved or stopped (pl_commit.midway).
- *   O2  When a rank is lost in mid-round, the round is made again from its
- *       beginning, so the job ends with the bits of an undisturbed one. */
+ *   O2  When a rank is lost in mid-round, the round is repeated from its
+ *       beginning, so the result is bit-identical to that of an undisturbed
+ *       job. */
 #include "sync/allreduce/allreduce_priv.h"
 
 #include "base/mem.h"
@@ -24,7 +27,7 @@
 
 #define LINE 16 /* floats; parts of a block begin at multiples */
 
-/* One block that becomes its mean. */
+/* One block that is replaced by its mean. */
 typedef struct averaging {
     pl_allreduce_sync *self;
     const pl_bucket *bucket;
@@ -42,7 +45,7 @@ static pl_planes planes_of(const pl_allreduce_sync *self)
                            pl_params_block(self->opts.params));
 }
 
-/* The planes that ranks change apart: all but the outer momentum. */
+/* The planes that each rank changes on its own: all but the outer momentum. */
 static int own_planes(const pl_allreduce_sync *self)
 {
     return 1 + self->opts.optim->ops->slot_count;
@@ -114,8 +117,8 @@ void pl_allreduce_update_alone(pl_allreduce_sync *self)
     self->step = update;
 }
 
-/* The mean of a part of a bucket: of slots and running averages it is the
- * result, of parameters the goal of the outer step. */
+/* The mean of a part of a bucket: for slots and running averages it is the
+ * result, for parameters the target of the outer step. */
 static void average_part(void *arg, int item, int thread)
 {
     (void)thread;
@@ -180,9 +183,8 @@ bool pl_allreduce_round_ends(const pl_allreduce_sync *self)
            self->step >= self->end_step;
 }
 
-/* The parameters come last, and with them the outer momentum: a peer that is
- * lost before leaves a round that can be undone, one that is lost after it a
- * round that is complete here. */
+/* The parameters come last, with the outer momentum: if a peer is lost earlier
+ * the round can be undone, if later the round is complete here. */
 pl_status pl_allreduce_end_round(pl_allreduce_sync *self)
 {
     for (int i = own_planes(self) - 1; i > 0; i--) {

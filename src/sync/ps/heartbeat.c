@@ -1,5 +1,5 @@
 /* The thread that sends heartbeats to server 0 over a connection of its own;
- * what the answers mean is decided by the pulse (worker/pulse.c). */
+ * the pulse (worker/pulse.c) interprets the answers. */
 #include "sync/ps/heartbeat.h"
 
 #include "base/clock.h"
@@ -16,13 +16,13 @@ struct pl_heartbeat {
     pl_heartbeat_opts opts;
     char *address;
     char name[32];
-    pl_pulse pulse;        /* the thread's, as... */
-    pl_endpoint *endpoint; /* ... this */
+    pl_pulse pulse;        /* owned by the thread, like... */
+    pl_endpoint *endpoint; /* ... the endpoint */
     pl_thread *thread;
     atomic_bool stopping;
     _Atomic int64_t step, progress;
     _Atomic int phase;
-    atomic_bool heard; /* by the working thread, since the thread looked */
+    atomic_bool heard; /* set by the working thread, cleared by this one */
     pl_mutex lock;
     pl_skew skew; /* guarded by lock */
     atomic_bool lost;
@@ -30,7 +30,7 @@ struct pl_heartbeat {
     char why[512]; /* guarded by lock; set once */
 };
 
-/* What the pulse says of server 0, for the working thread. */
+/* Pass the pulse's verdict on server 0 to the working thread. */
 static void pass_on(pl_heartbeat *heartbeat, int64_t now)
 {
     pl_status status = pl_pulse_check(&heartbeat->pulse, now);
@@ -64,7 +64,7 @@ static pl_status send_if_due(pl_heartbeat *heartbeat, int64_t now)
     return status;
 }
 
-/* The answer to the last heartbeat tells server 0's clock. */
+/* The answer to the last heartbeat has the time of server 0's clock. */
 static void compare_clocks(pl_heartbeat *heartbeat, const pl_message *message)
 {
     pl_ps_heartbeat_ack ack;
@@ -107,7 +107,7 @@ static pl_status heartbeat_main(void *arg)
             pl_pulse_heard(&heartbeat->pulse, now);
         pass_on(heartbeat, now);
         pl_deadline deadline = { clock, heartbeat->pulse.next_ns };
-        int64_t slice_ns = 100000000; /* to see `stopping` */
+        int64_t slice_ns = 100000000; /* to check `stopping` */
         if (pl_deadline_left_ns(deadline) > slice_ns)
             deadline.at_ns = now + slice_ns;
         pl_endpoint_wait(&heartbeat->endpoint, 1, deadline);
@@ -145,7 +145,7 @@ void pl_heartbeat_stop(pl_heartbeat *heartbeat)
     if (heartbeat == NULL)
         return;
     atomic_store(&heartbeat->stopping, true);
-    /* What it failed of, it told by pl_heartbeat_check. */
+    /* Its failure was reported by pl_heartbeat_check. */
     if (pl_thread_join(heartbeat->thread) != PL_OK)
         atomic_store(&heartbeat->lost, true);
     pl_endpoint_free(heartbeat->endpoint, 0);
@@ -170,7 +170,7 @@ void pl_heartbeat_progress(pl_heartbeat *heartbeat)
                                   memory_order_relaxed);
 }
 
-/* Mostly a read: the other thread clears it a few times a second. */
+/* Usually only a read: the other thread clears it a few times a second. */
 void pl_heartbeat_heard(pl_heartbeat *heartbeat)
 {
     if (heartbeat != NULL &&

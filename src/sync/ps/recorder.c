@@ -29,7 +29,7 @@ pl_status pl_ps_recorder_init(pl_ps_recorder *recorder, pl_metrics *metrics,
     return PL_OK;
 }
 
-/* What happened since the last point, `seconds` ago. */
+/* Record the metrics since the last point, `seconds` ago. */
 static void record(pl_ps_recorder *recorder, const pl_ps_server_view *view,
                    double seconds)
 {
@@ -61,8 +61,8 @@ static void record(pl_ps_recorder *recorder, const pl_ps_server_view *view,
             (double)(view->behind - last->behind) / (double)accepted);
 }
 
-/* A checkpoint was loaded, in mid-run or as the job goes on: what was recorded
- * beyond it is void. */
+/* A checkpoint was loaded, in mid-run or at resume: points recorded beyond it
+ * are void. */
 static void note_base(pl_ps_recorder *recorder, const pl_ps_server_view *view)
 {
     int64_t made = view->updates - recorder->seen;

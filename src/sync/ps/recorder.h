@@ -1,8 +1,7 @@
-/* recorder.h - what a parameter server tells of itself, as metrics.
+/* recorder.h - the metrics of a parameter server.
  *
- * Call it a few times a second.  Curves get a point if the job has come further
- * and it is time for one (base/record/sampler.h).  docs/formats/run.md lists
- * the names.
+ * Call it a few times a second.  Curves get a point if the job has advanced and
+ * one is due (base/record/sampler.h).  docs/formats/run.md lists the names.
  *
  * Threads: the server's. */
 #ifndef PL_SYNC_PS_RECORDER_H
@@ -21,17 +20,17 @@ typedef struct pl_ps_recorder {
     } tags;
     bool started;
     pl_sampler points;
-    int64_t base;           /* the step that this server's updates began from */
-    int64_t seen;           /* updates, when it was called last */
-    pl_ps_server_view last; /* as of the last point... */
-    uint64_t last_ticks;    /* ... which was then */
+    int64_t base;           /* the step before this server's first update */
+    int64_t seen;           /* updates at the last call */
+    pl_ps_server_view last; /* at the last point... */
+    uint64_t last_ticks;    /* ... and its time */
 } pl_ps_recorder;
 
-/* Nothing is to be closed; `metrics` is borrowed. */
+/* No close is needed; `metrics` is borrowed. */
 pl_status pl_ps_recorder_init(pl_ps_recorder *recorder, pl_metrics *metrics,
                               bool own_pace) PL_MUST_CHECK;
 
-/* How it stands, at `now` (ticks); `last`: that is a point in any case. */
+/* Record the state at `now` (ticks); `last`: always make a point. */
 void pl_ps_recorder_put(pl_ps_recorder *recorder, const pl_ps_server_view *view,
                         uint64_t now, bool last);
 

@@ -1,6 +1,6 @@
 /* Runs the core of a parameter server: its memory, its optimizer, the network,
- * the disk and the clock.  Decides when there is a core: with the first worker
- * that may join, which tells how many parameters there are. */
+ * the disk and the clock.  Decides when to create the core: with the first
+ * worker that may join, whose JOIN has the number of parameters. */
 #include "sync/ps/server.h"
 
 #include "base/clock.h"
@@ -20,13 +20,13 @@
 
 #define LINGER_MS 2000
 #define SAY_NS    INT64_C(5000000000)
-/* How long messages that wait are read before a tick that is due. */
+/* How long waiting messages may delay a tick that is due. */
 #define READ_NS INT64_C(500000000)
-/* Sparse parameters: floats of answers that are shared with each task. */
+/* Sparse parameters: floats of shared memory for answers to each task. */
 #define ANSWER_FLOATS ((int64_t)1 << 19)
-/* Messages handled before the clock is looked at again. */
+/* Messages handled between two checks of the clock. */
 #define BURST 64
-/* How soon what the disk does is looked at. */
+/* Interval between checks of the disk operation. */
 #define STORE_NS INT64_C(2000000)
 
 struct pl_ps_server {
@@ -44,8 +44,8 @@ struct pl_ps_server {
     pl_ps_core *core; /* NULL until the size is known */
     int64_t begin_ns, said_ns;
     pl_burst refusals;   /* in the log, before there is a core */
-    int64_t trace_first; /* where a trace without a first step begins; -1: not
-                            yet known */
+    int64_t trace_first; /* where a trace without a first step begins; -1:
+                            unknown */
     pl_awake awake;
     uint64_t waited; /* ticks, for messages */
 };
@@ -55,8 +55,9 @@ static int64_t now_ns(void)
     return pl_clock_now_ns(pl_clock_real());
 }
 
-/* The core's time, the only one it is given.  What others said while this
- * process was stopped has not been read yet: their silence is not theirs. */
+/* The core's clock.  It excludes time in which this process was stopped:
+ * messages that arrived then have not been read, so their senders must not
+ * count as silent. */
 static int64_t core_ns(pl_ps_server *server)
 {
     int64_t now = now_ns();
@@ -65,7 +66,7 @@ static int64_t core_ns(pl_ps_server *server)
         pl_awake_asks(&server->awake, now) ? pl_clock_processor_ns() : 0);
 }
 
-/* What began at `begin` is done. */
+/* End the trace span that began at `begin`. */
 static void traced(pl_ps_server *server, const char *name, uint64_t begin)
 {
     if (pl_trace_on(server->opts.trace))
@@ -74,7 +75,7 @@ static void traced(pl_ps_server *server, const char *name, uint64_t begin)
                       pl_ticks_now());
 }
 
-/* Trace the steps that were asked for. */
+/* Switch tracing on for the requested steps only. */
 static void switch_trace(pl_ps_server *server)
 {
     if (server->opts.trace == NULL || server->core == NULL)
@@ -100,7 +101,7 @@ static void send_out(void *context, pl_peer to, const pl_frame *frame,
     if (to == PL_PEER_COORDINATOR) {
         status = pl_endpoint_send(server->up, 0, frame, payload, false);
     } else {
-        /* Parameters are read in place where memory is shared. */
+        /* With shared memory, tasks read parameters in place. */
         const char *area = pl_area_data(server->area);
         bool inside =
             payload != NULL && (const char *)payload >= area &&
@@ -110,7 +111,7 @@ static void send_out(void *context, pl_peer to, const pl_frame *frame,
             pl_endpoint_send(endpoint, to, frame, payload, lasting || shared);
         if (frame->kind == PL_FRAME_WELCOME ||
             frame->kind == PL_FRAME_HEARTBEAT_ACK)
-            pl_endpoint_keep(endpoint, to); /* it is a task of the job */
+            pl_endpoint_keep(endpoint, to); /* a task of the job */
     }
     if (status != PL_OK)
         pl_log(PL_LOG_WARN, "%s: %s", server->name, pl_error_message());
@@ -143,8 +144,8 @@ static void accept_offer(void *context, pl_peer from, const char *offer,
         pl_log(PL_LOG_WARN, "%s: %s", server->name, pl_error_message());
 }
 
-/* Before the first save or load: where the chief's run folder is known to be
- * the job's, checkpoints are kept there. */
+/* Before the first save or load: if the chief's run folder is verified to be
+ * the job's, keep checkpoints there. */
 static void learn_place(pl_ps_server *server)
 {
     pl_ps_core_view view = pl_ps_core_look(server->core, 0);
@@ -240,8 +241,8 @@ const char *pl_ps_server_address(const pl_ps_server *server)
     return pl_endpoint_address(server->endpoint);
 }
 
-/* Dense parameters, or what the codec makes of them, are read where they are by
- * tasks that share memory; of sparse ones, the answers. */
+/* The memory that tasks on this host read in place: dense parameters, and their
+ * encoded form; for sparse ones, the answers. */
 static pl_status open_memory(pl_ps_server *server, pl_ps_core_opts *core)
 {
     int64_t floats = core->count;
@@ -266,7 +267,7 @@ static pl_status open_memory(pl_ps_server *server, pl_ps_core_opts *core)
     return PL_OK;
 }
 
-/* Memory, optimizer and core for this server's part of `floats`. */
+/* Create memory, optimizer and core for this server's partition of `floats`. */
 static pl_status open_core(pl_ps_server *server, int64_t floats)
 {
     pl_ps_core_opts core = server->opts.core;
@@ -314,8 +315,8 @@ static void tell_step(const pl_ps_server *server)
             server->core != NULL ? pl_ps_core_look(server->core, 0).step : -1);
 }
 
-/* Server 0 has let a task in that does not fit this server, so it is this one
- * that is wrong: ask server 0, without joining.  It answers if it refuses. */
+/* Server 0 has admitted a task that does not match this server, so this server
+ * is wrong: query server 0 without joining.  It answers if it refuses. */
 static pl_status ask_leader(pl_ps_server *server)
 {
     const pl_ps_core_opts *core = &server->opts.core;
@@ -335,7 +336,7 @@ static pl_status ask_leader(pl_ps_server *server)
     return status;
 }
 
-/* Before there is a core, as after, a refused task changes nothing. */
+/* A refused task changes nothing, with or without a core. */
 static pl_status refuse_join(pl_ps_server *server, const pl_message *message)
 {
     char why[400];
@@ -365,7 +366,7 @@ static pl_status check_averages(const pl_ps_join_text *join)
     return PL_OK;
 }
 
-/* The first worker that may join says how many parameters there are. */
+/* The first worker that may join has the number of parameters. */
 static pl_status learn_size(pl_ps_server *server, const pl_message *message)
 {
     pl_ps_core_opts *core = &server->opts.core;
@@ -384,7 +385,7 @@ static pl_status learn_size(pl_ps_server *server, const pl_message *message)
     if (status != PL_OK)
         return refuse_join(server, message);
     if (!worker)
-        return PL_OK; /* it asks again */
+        return PL_OK; /* it repeats its JOIN */
     server->trained = join.trained > 0 ? join.trained : join.floats;
     server->average_rate = join.average_rate;
     core->table_first = join.table_first;
@@ -396,7 +397,7 @@ static pl_status learn_size(pl_ps_server *server, const pl_message *message)
     return PL_OK;
 }
 
-/* Who speaks to us knew another server here. */
+/* The sender knew an earlier process of this server. */
 static pl_status say_new(pl_ps_server *server, const pl_message *message)
 {
     pl_frame frame = pl_ps_refuse_encode(true, message->frame.sequence);
@@ -425,7 +426,7 @@ static pl_status handle(pl_ps_server *server, const pl_message *message)
     return PL_OK;
 }
 
-/* Handle what is there, up to a burst; *more: there may be more. */
+/* Handle waiting messages, up to a burst; *more: there may be more. */
 static pl_status take_messages(pl_ps_server *server, bool *more)
 {
     pl_message message;
@@ -454,7 +455,7 @@ static pl_status take_messages(pl_ps_server *server, bool *more)
     return PL_OK;
 }
 
-/* Before anyone has come. */
+/* Before any worker has joined. */
 static pl_status wait_for_first(pl_ps_server *server)
 {
     int64_t now = now_ns();
@@ -489,7 +490,8 @@ static pl_status tick(pl_ps_server *server)
     return PL_OK;
 }
 
-/* What the disk has done, and who waited for it; true: it works on. */
+/* Handle a finished disk operation and retry what waited for it; true: an
+ * operation is under way. */
 static bool look_at_store(pl_ps_server *server)
 {
     pl_ps_stored stored;
@@ -513,7 +515,8 @@ static bool finished(const pl_ps_server *server)
     return server->core != NULL && pl_ps_core_finished(server->core);
 }
 
-/* The last look at the endpoint found nothing: sleep, without another look. */
+/* The endpoint had no messages when last polled: sleep without polling
+ * again. */
 static void wait_messages(pl_ps_server *server, int64_t until_ns)
 {
     pl_endpoint *ends[] = { server->endpoint, server->up };
@@ -531,8 +534,8 @@ static pl_status serve(pl_ps_server *server)
         bool more;
         PL_TRY(take_messages(server, &more));
         int64_t now = now_ns();
-        /* After a long update signs of life may wait to be read: whoever is
-         * judged silent before that is not. */
+        /* After a long update heartbeats may be waiting: read them before a
+         * task is judged silent. */
         if (!more || now < next_tick)
             reading = now;
         if (now >= next_tick && (!more || now - reading > READ_NS)) {

@@ -1,6 +1,6 @@
 /* The blocking side of the worker machine (worker/worker.h): opens sockets and
- * the heartbeat, feeds the machine messages and time until the wish of the
- * caller is done, and finds checkpoints on the disk.  Decides nothing. */
+ * the heartbeat, passes it messages and the time until the caller's wish is
+ * done, and finds checkpoints on the disk.  Makes no decisions. */
 #include "sync/ps/sync.h"
 
 #include "base/assert.h"
@@ -20,7 +20,8 @@
 #define LINGER_MS 1000 /* for the last message to leave */
 #define WRITERS   4    /* threads that connect and write to all servers */
 #define SAY_NS    INT64_C(5000000000)
-/* Of messages about sparse parameters, to all servers together. */
+/* Shared memory for messages about sparse parameters, to all servers
+ * together. */
 #define MESSAGE_BYTES ((size_t)16 << 20)
 
 struct pl_ps_sync {
@@ -30,11 +31,11 @@ struct pl_ps_sync {
     char host[256];
     int32_t ps;
     pl_endpoint **ends; /* one a server */
-    pl_area *area;      /* the gradient; of keyed parameters, messages;
+    pl_area *area;      /* the gradient or, with keyed parameters, messages;
                            NULL: an evaluator, which sends neither */
     pl_ps_worker *worker;
     pl_heartbeat *heartbeat;
-    const pl_progress *progress; /* of the save or join at hand */
+    const pl_progress *progress; /* of the current save or join */
     int64_t next_tick_ns;
 };
 
@@ -82,7 +83,7 @@ static pl_status check_transport(const pl_ps_sync *self)
     return PL_OK;
 }
 
-/* Who this task proves to be. */
+/* The principal of this task. */
 static pl_principal principal(const pl_ps_sync *self)
 {
     if (self->opts.task.role == PL_ROLE_EVALUATOR)
@@ -155,7 +156,7 @@ static pl_status plan_checkpoint(void *context, int64_t step,
     return pl_snapshot_request(self->opts.snapshot, &saved, plan);
 }
 
-/* Servers make the first of keyed parameters themselves. */
+/* Servers make the first keyed parameters themselves. */
 static pl_status describe_first(void *context, char **text)
 {
     pl_ps_sync *self = context;
@@ -176,7 +177,7 @@ static const pl_ps_worker_ops worker_ops = {
     .describe = describe_first,
 };
 
-/* Handle all that is there; *some: there was something. */
+/* Handle all waiting messages; *some: there were any. */
 static pl_status take_messages(pl_ps_sync *self, bool *some)
 {
     pl_message message;
@@ -224,7 +225,8 @@ static pl_status run(pl_ps_sync *self)
     return pl_ps_worker_outcome(self->worker);
 }
 
-/* The same, for a wish to join: say every few seconds for whom it waits. */
+/* The same for a wish to join: every few seconds, log the server it waits
+ * for. */
 static pl_status run_join(pl_ps_sync *self)
 {
     int64_t said = now_ns();
@@ -268,7 +270,7 @@ static pl_status join(pl_sync *sync, pl_standing *at)
 
 static pl_status need(pl_sync *sync, int param, const pl_keys *keys)
 {
-    (void)keys; /* what comes is whole */
+    (void)keys; /* all parameters arrive */
     pl_ps_sync *self = (pl_ps_sync *)sync;
     const pl_params_item *item = pl_params_get(self->opts.params, param);
     while (!pl_ps_worker_have(self->worker, item->offset, item->count)) {
@@ -278,8 +280,8 @@ static pl_status need(pl_sync *sync, int param, const pl_keys *keys)
     return PL_OK;
 }
 
-/* Put a gradient where it is sent from: one that was not computed there is a
- * sparse model's, whose other keys are 0. */
+/* Copy a gradient to where it is sent from: it was computed elsewhere only for
+ * a sparse model, whose other keys are 0. */
 static void place_gradient(float *to, const pl_params_item *item,
                            const float *grad, const pl_keys *keys)
 {
@@ -491,7 +493,7 @@ static void traffic(const pl_sync *sync, int64_t *sent_bytes,
     }
 }
 
-/* Tell the job, as far as it still listens, why we go. */
+/* Notify the job, if it still listens, why this task ends. */
 static void abort_job(pl_sync *sync, const char *why)
 {
     pl_ps_sync *self = (pl_ps_sync *)sync;
@@ -544,7 +546,7 @@ static const pl_sync_ops ops = {
     .data = &data_ops,
 };
 
-/* Sparse parameters: nothing is read that was not asked for. */
+/* Sparse parameters: only requested keys are read. */
 static const pl_sync_ops keys_ops = {
     .name = "ps",
     .join = join,
@@ -629,8 +631,8 @@ static pl_status open_worker(pl_ps_sync *self)
         now_ns());
 }
 
-/* What servers of this host read where it is: messages about sparse
- * parameters; or the gradient, and behind it what the codec makes of it. */
+/* Memory that servers on this host read in place: messages about sparse
+ * parameters; or the gradient, followed by its encoded form. */
 static pl_status open_area(pl_ps_sync *self)
 {
     size_t floats = (size_t)pl_params_block_count(self->opts.params);

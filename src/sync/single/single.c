@@ -7,23 +7,24 @@
 #include "base/mem.h"
 
 #define MAX_SPARSE 8    /* parameters of a network with a sparse one */
-#define SHARE_KEYS 4096 /* worth waking a thread for */
+#define SHARE_KEYS 4096 /* fewer are not worth waking a thread */
 
 typedef struct single {
     pl_sync base;
     pl_single_opts opts;
     int64_t step;
-    const float *grad; /* what `ready` gave last, of grad_param */
+    const float *grad; /* the last gradient passed to `ready`, of grad_param */
     int grad_param;
-    bool applied; /* this step's update was made range by range */
-    /* Of a network with a sparse table: what `ready` gave, per parameter. */
+    bool applied; /* the update of this step was made range by range */
+    /* Of a network with a sparse table: what was passed to `ready`, by
+     * parameter. */
     bool sparse;
     struct pending {
         const float *grad;
         const pl_keys *keys;
     } pending[MAX_SPARSE];
     int table;  /* the parameter whose keys are updated */
-    int shares; /* in so many parts */
+    int shares; /* number of parts of its keys */
 } single;
 
 static pl_status join(pl_sync *sync, pl_standing *at)
@@ -68,7 +69,7 @@ static void apply_range(pl_sync *sync, int64_t first, int64_t count,
                     pl_params_block(self->opts.params));
 }
 
-/* Update the item-th of as many parts of the block as there are threads. */
+/* Update one part of the block; there are as many parts as threads. */
 static void update_part(void *arg, int item, int thread)
 {
     (void)thread;
@@ -98,7 +99,7 @@ static void update_keys(void *arg, int item, int thread)
                          pl_params_block(self->opts.params));
 }
 
-/* One parameter after the other: those with keys at their keys. */
+/* Update one parameter after the other; sparse ones at their keys only. */
 static void update_sparse(single *self)
 {
     pl_params *params = self->opts.params;

@@ -1,6 +1,6 @@
 /* The run folder of a job over hosts, the launcher's side: decides which hosts
  * share it, sends the others what a resumed run needs, and at the end waits for
- * what they have not sent yet. */
+ * the records that they have not sent yet. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file/file.h"
@@ -15,7 +15,7 @@
 
 #define PLACE_MS  20000
 #define STORED_MS 60000
-#define SILENT_MS 10000 /* of a host that has records to send */
+#define SILENT_MS 10000 /* silence of a host that has records to send */
 #define TICK_MS   100
 
 /* --- places ----------------------------------------------------------- */
@@ -57,7 +57,7 @@ static pl_status take_place(pl_cluster_launch *l, int32_t host)
     return own->shared ? PL_OK : pl_record_sink_new(&own->sink, l->opts->run);
 }
 
-/* A checkpoint is one folder, in which the chief and all servers write. */
+/* The chief and all servers write a checkpoint to one folder. */
 static pl_status check_servers(const pl_cluster_launch *l)
 {
     const pl_host_list *hosts = l->hosts->list;
@@ -134,7 +134,7 @@ static pl_status send_to(void *context, const pl_control_message *message)
     return pl_remote_say(context, message);
 }
 
-/* A message to each host in turn, so that all of them hear of us. */
+/* Send one message to each host in turn, so that none considers us silent. */
 static pl_status send_some(pl_cluster_launch *l, pl_record_source **sources,
                            bool *sent)
 {
@@ -197,7 +197,7 @@ pl_status pl_cluster_launch_restore(pl_cluster_launch *l)
     return pl_hosts_wait(l->hosts, STORED_MS);
 }
 
-/* --- what comes ------------------------------------------------------- */
+/* --- received records ------------------------------------------------- */
 
 void pl_run_of_host_take(pl_run_of_host *run, const char *host,
                          const pl_control_message *message)
@@ -215,7 +215,7 @@ void pl_run_of_host_take(pl_run_of_host *run, const char *host,
                host, pl_error_message(), run->run);
     run->warned = true;
     if (status == PL_PEER || status == PL_FORMAT)
-        return; /* of one file */
+        return; /* only one file is affected */
     pl_record_sink_free(run->sink);
     run->sink = NULL;
 }
@@ -232,7 +232,7 @@ static void hear(void *context, const pl_control_message *message)
         pl_run_of_host_take(from->run, from->host, message);
 }
 
-/* True while this host has not said that it has sent all. */
+/* True while this host has not reported that it has sent all. */
 static bool collect_from(pl_cluster_launch *l, int32_t host)
 {
     pl_remote *remote = &l->hosts->remotes[host];

@@ -1,5 +1,5 @@
 /* Where the tasks of a host keep the run folder: decides whether the launcher's
- * is seen here, and makes another where it is not. */
+ * folder is visible here, and makes another if not. */
 #include "job/hosts/records/place.h"
 
 #include "base/file/file.h"
@@ -118,7 +118,7 @@ void pl_run_place_close(pl_run_place *place)
 {
     pl_record_source_free(place->source);
     pl_record_sink_free(place->sink);
-    /* What is left behind here is named by the launcher. */
+    /* If a folder is left here, the launcher reports it. */
     if (place->run != NULL && place->sent &&
         pl_file_remove_all(place->run) != PL_OK)
         place->sent = false;

@@ -1,5 +1,5 @@
-/* Which files are records: one table, by which hosts look for them and the
- * launcher checks what a host calls one. */
+/* Which files are records: one table, which hosts use to find them and the
+ * launcher to check what hosts send. */
 #include "job/hosts/records/record_file.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ const char *const pl_record_files[] = { "run.json", "timeline.jsonl",
                                         "confusion.json", "summary.json",
                                         NULL };
 
-/* One name of a path: no dot in front, so neither ".." nor a temporary file. */
+/* One name of a path: no leading dot, so neither ".." nor a temporary file. */
 static bool is_name(const char *name, size_t bytes)
 {
     if (bytes == 0 || bytes > NAME_MOST || name[0] == '.')
@@ -35,7 +35,7 @@ static bool ends_in(const char *text, const char *end)
     return bytes > tail && strcmp(text + bytes - tail, end) == 0;
 }
 
-/* Names divided by `slashes` slashes, and no others. */
+/* Whether a path consists of names separated by exactly `slashes` slashes. */
 static bool has_names(const char *path, int slashes)
 {
     for (; slashes >= 0; slashes--) {

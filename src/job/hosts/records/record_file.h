@@ -1,5 +1,5 @@
-/* record_file.h - which files of a run folder are records, and travel from the
- * host that wrote them to the launcher's run folder.
+/* record_file.h - which files of a run folder are records, sent from the host
+ * that wrote them to the launcher's run folder.
  *
  *   run.json, summary.json               whole
  *   timeline.jsonl                       lines, of all hosts in one file
@@ -8,7 +8,7 @@
  *   trace/<task>.json                    whole
  *   checkpoints/<step>/<file>            whole; the manifest last
  *
- * A log is not among them: the launcher writes it from what a task prints.
+ * Logs are not records: the launcher writes them from the output of tasks.
  *
  * Threads: any. */
 #ifndef PL_JOB_HOSTS_RECORDS_RECORD_FILE_H
@@ -25,24 +25,24 @@
 #define PL_RECORD_MANIFEST    "manifest.json"
 
 typedef enum pl_record_kind {
-    PL_RECORD_NONE,  /* not a record: neither sent nor taken */
+    PL_RECORD_NONE,  /* not a record: neither sent nor accepted */
     PL_RECORD_GROWS, /* one task appends to it */
     PL_RECORD_LINES, /* several tasks append lines to it */
     PL_RECORD_WHOLE, /* it is complete once it has its name */
 } pl_record_kind;
 
-/* Of a path below the run folder, however it was spelled by a peer: only what
- * is listed above, of names that begin with no dot, counts. */
+/* The kind of a path below the run folder, as sent by a peer: only paths listed
+ * above, whose names have no leading dot, are records. */
 pl_record_kind pl_record_kind_of(const char *path);
 
 /* "checkpoints/<step>": a checkpoint's folder, which may be removed. */
 bool pl_record_is_checkpoint(const char *path);
 
-/* The folders of records and how deep their files lie. */
+/* The folders of records and the depth of their files. */
 typedef struct pl_record_folder {
     const char *name; /* NULL: ends the list */
     int depth;        /* 1: in it, 2: in folders in it */
-    const char *end;  /* of the names; "" any */
+    const char *end;  /* suffix of the names; "": any */
     pl_record_kind kind;
 } pl_record_folder;
 extern const pl_record_folder pl_record_folders[];

@@ -1,5 +1,5 @@
 /* Takes the records of one host: decides where in the run folder they go, and
- * refuses what is not a record. */
+ * rejects what is not a record. */
 #include "job/hosts/records/sink.h"
 
 #include "base/file/file.h"
@@ -15,11 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NAMES_MOST 1000 /* files of one name before giving up */
+#define NAMES_MOST 1000 /* files of one name to try */
 
 /* A file that grows. */
 typedef struct grown {
-    char *path; /* as the host calls it */
+    char *path; /* the host's name for it */
     char *name; /* the file here */
     int64_t bytes;
 } grown;
@@ -28,9 +28,9 @@ struct pl_record_sink {
     char *run;
     grown *list;
     size_t count, room;
-    pl_file_writer *writer; /* of the whole file that is coming; or NULL */
-    char *path;             /* ... as the host calls it */
-    int64_t bytes;          /* ... that have come */
+    pl_file_writer *writer; /* of the whole file being received; or NULL */
+    char *path;             /* ... the host's name for it */
+    int64_t bytes;          /* ... received */
     char data[PL_RECORD_CHUNK];
 };
 
@@ -71,7 +71,7 @@ void pl_record_sink_free(pl_record_sink *sink)
 
 /* --- places ----------------------------------------------------------- */
 
-/* The folder that a file of the run lies in. */
+/* Make the folder that contains a file of the run. */
 static pl_status make_parent(const char *file)
 {
     char *folder;
@@ -109,7 +109,7 @@ static pl_status number_name(const char *file, int n, char **out)
                          is_table ? table : "");
 }
 
-/* Make the file under the first of its names that is free. */
+/* Make the file under the first free one of its names. */
 static pl_status make_file(const char *file, char **out)
 {
     for (int n = 1; n <= NAMES_MOST; n++) {

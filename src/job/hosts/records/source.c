@@ -1,4 +1,4 @@
-/* Sends the records of a run folder: decides in which order, and what is new.
+/* Sends the records of a run folder: decides the order, and what is new.
  *
  * I1  of a file that grows, a byte is sent once, in order
  * I2  of a file that is written whole, all messages are from one version of it
@@ -19,24 +19,24 @@
 
 #define EVERY_MS 500
 
-/* What is known of a file, or of a checkpoint's folder. */
+/* The state of a file, or of a checkpoint's folder. */
 typedef struct known {
     char *path; /* below the run folder */
     pl_record_kind kind;
     struct stat sent_as; /* whole: the version that was sent; st_ino 0: none */
     int64_t sent;        /* grows, lines: bytes; whole: of the version */
     bool folder;         /* a checkpoint */
-    bool seen;           /* by the last look */
+    bool seen;           /* in the last scan */
 } known;
 
 struct pl_record_source {
     pl_record_source_opts opts;
     char *run;
     known *list;
-    size_t count, room, at; /* `at`: the next to look at */
+    size_t count, room, at; /* `at`: the next to check */
     int64_t looked_ns;      /* 0: never */
-    int file;               /* of the whole file that is being sent; -1: none */
-    struct stat version;    /* ... and what it is */
+    int file;               /* of the whole file being sent; -1: none */
+    struct stat version;    /* ... and its version */
     char bytes[PL_RECORD_CHUNK];
     char text[PL_BASE64_TEXT(PL_RECORD_CHUNK)];
 };
@@ -71,7 +71,7 @@ void pl_record_source_free(pl_record_source *source)
     pl_mem_free(source);
 }
 
-/* --- looking ---------------------------------------------------------- */
+/* --- scanning --------------------------------------------------------- */
 
 static known *find(pl_record_source *source, const char *path)
 {
@@ -106,7 +106,7 @@ static pl_status add_record(pl_record_source *source, const char *path)
                                                      : PL_OK;
 }
 
-/* The names in a folder below the run's; none where there is no folder. */
+/* The names in a folder of the run; none if it does not exist. */
 static pl_status list_folder(const pl_record_source *source, const char *folder,
                              char ***names, size_t *count)
 {
@@ -117,7 +117,7 @@ static pl_status list_folder(const pl_record_source *source, const char *folder,
     pl_status status =
         pl_file_exists(path) ? pl_file_list(names, count, path) : PL_OK;
     pl_mem_free(path);
-    /* It may go while it is read. */
+    /* It may be removed while it is read. */
     return status == PL_NOMEM ? status : PL_OK;
 }
 
@@ -161,7 +161,7 @@ static bool is_complete(const pl_record_source *source, const char *checkpoint)
 }
 
 /* The files of a complete checkpoint but its manifest, the manifest, and the
- * folder, by which its removal is noticed. */
+ * folder, which shows when it is removed. */
 static pl_status look_at_checkpoint(pl_record_source *source, const char *path)
 {
     char **names, *manifest;
@@ -236,7 +236,7 @@ static pl_status send_chunk(pl_record_source *source, const known *file,
                              });
 }
 
-/* -1: it is not there, or not a plain file. */
+/* -1: missing, or not a regular file. */
 static int open_file(const pl_record_source *source, const known *file,
                      struct stat *info)
 {
@@ -261,8 +261,8 @@ static size_t read_at(int fd, char *bytes, int64_t offset)
     return got > 0 ? (size_t)got : 0;
 }
 
-/* Up to the last end of a line; a chunk without one is sent as it is, and the
- * reader of the file skips it. */
+/* Up to the last newline; a chunk without one is sent whole, and the reader of
+ * the file skips it. */
 static size_t whole_lines(const char *bytes, size_t count)
 {
     const char *end = memrchr(bytes, '\n', count);
@@ -297,7 +297,7 @@ static bool is_version(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* The next chunk of the file that is open; true: it was the last. */
+/* Send the next chunk of the open file; true: it was the last. */
 static pl_status send_next(pl_record_source *source, known *file, bool *last)
 {
     size_t bytes = read_at(source->file, source->bytes, file->sent);
@@ -332,7 +332,7 @@ static pl_status send_whole(pl_record_source *source, known *file, bool *sent)
     return PL_OK;
 }
 
-/* A checkpoint that was removed; its files are forgotten at the same time. */
+/* Report a removed checkpoint, and forget its files. */
 static pl_status send_gone(pl_record_source *source, known *file, bool *sent)
 {
     if (file->seen)
@@ -355,7 +355,7 @@ static void forget(pl_record_source *source, size_t i)
     source->count--;
 }
 
-/* One file: the next of it, if there is something new. */
+/* Send the next chunk of a file, if there is anything new. */
 static pl_status send_of(pl_record_source *source, known *file, bool *sent)
 {
     if (file->folder)
@@ -366,7 +366,7 @@ static pl_status send_of(pl_record_source *source, known *file, bool *sent)
                                          : send_grown(source, file, sent);
 }
 
-/* From where it was left; `at` stays on a file until it is sent. */
+/* Continue the round; `at` stays on a file until it is sent. */
 static pl_status send_round(pl_record_source *source, bool *sent)
 {
     while (!*sent && source->at < source->count) {

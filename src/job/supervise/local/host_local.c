@@ -1,6 +1,6 @@
-/* This machine as a host: decides how a task's process is started and found to
- * have ended.  A socket that closes wakes the supervisor when a process ends,
- * so no signal handler is needed. */
+/* This machine as a host: decides how a task's process is started and how its
+ * end is detected.  The closing socket wakes the supervisor when a process
+ * ends, so no signal handler is needed. */
 #include "job/supervise/local/host_local.h"
 
 #include "base/mem.h"
@@ -14,22 +14,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define EXTRA_ARGS 7 /* behind the command, with the NULL */
+#define EXTRA_ARGS 7 /* after the command, including the NULL */
 
 typedef struct process {
     pl_task_socket socket;
     char *log;
     pid_t pid;        /* 0: none */
-    int64_t log_from; /* where this process's part begins */
+    int64_t log_from; /* where the output of this process begins */
 } process;
 
 typedef struct host_local {
     pl_host base;
     pl_host_local_opts opts;
     process *processes; /* [opts.tasks] */
-    char **argv;        /* the command with room for what is added */
+    char **argv;        /* the command with room for added arguments */
     size_t args;
-    char **environment; /* ours, and who the task is */
+    char **environment; /* ours, and the task's name */
     char task[64];
 } host_local;
 
@@ -100,7 +100,7 @@ static pl_status reap(process *p, const pl_host_events *events)
     if (pid == 0 || (pid < 0 && errno == EINTR))
         return PL_OK;
     pl_status status =
-        pl_task_socket_take(&p->socket, events); /* what it said before */
+        pl_task_socket_take(&p->socket, events); /* its earlier messages */
     pl_task_socket_close(&p->socket);
     p->pid = 0;
     if (ended != 0)

@@ -1,6 +1,6 @@
-/* host_threads.c - tasks as threads of this process: what a thread returned is
- * told as the exit status that its process would have had.  The socket that it
- * closes at its end wakes the supervisor. */
+/* host_threads.c - tasks as threads of this process: the result of a thread is
+ * reported as the exit status that its process would have had.  The socket that
+ * it closes at its end wakes the supervisor. */
 #include "job/supervise/local/host_threads.h"
 
 #include "base/mem.h"
@@ -18,7 +18,7 @@ typedef struct task_thread {
     pl_task_socket socket;
     pl_thread *thread; /* NULL: none */
     int theirs;        /* its end of the socket, until it has begun */
-    atomic_bool over;  /* the thread has nothing more to do */
+    atomic_bool over;  /* the thread is done */
 } task_thread;
 
 struct host_threads {
@@ -67,7 +67,7 @@ static pl_status start(pl_host *host, pl_job_task *task)
     return status;
 }
 
-/* What the end of another task looks like to a task: not where it began. */
+/* Whether a failure is only the effect of another task's end. */
 static bool is_echo(pl_status status)
 {
     return status == PL_CLOSED || status == PL_TIMEOUT || status == PL_PEER ||
@@ -75,7 +75,8 @@ static bool is_echo(pl_status status)
            status == PL_INTERRUPTED;
 }
 
-/* The first failure that is no echo of another; else the first. */
+/* Keep the first failure that is not an echo of another; otherwise the
+ * first. */
 static void keep_failure(host_threads *h, const task_thread *t,
                          pl_status status)
 {
@@ -86,7 +87,7 @@ static void keep_failure(host_threads *h, const task_thread *t,
                                              t->socket.task.index));
 }
 
-/* A thread that is over has said all that it had to say. */
+/* A thread that is over has sent all its messages. */
 static pl_status join_over(host_threads *h, task_thread *t,
                            const pl_host_events *events)
 {

@@ -1,6 +1,6 @@
 /* The control socket between the supervisor and a task on this machine: decides
- * which failures of it count.  A task that has gone, and a message that is not
- * understood, are logged; only a lack of memory fails. */
+ * which of its failures count.  A task that is gone and a malformed message are
+ * logged; only a lack of memory fails. */
 #include "job/supervise/local/task_socket.h"
 
 #include "base/log.h"

@@ -13,17 +13,17 @@ typedef struct pl_task_socket {
     int fd;       /* -1: closed */
 } pl_task_socket;
 
-/* `secret`: sent as the first message; NULL: none.  *theirs is the task's end,
- * and the caller's to close. */
+/* `secret`: sent as the first message; NULL: none.  *theirs is the task's end;
+ * the caller closes it. */
 pl_status pl_task_socket_open(pl_task_socket *out, pl_task task,
                               const pl_secret *secret,
                               int *theirs) PL_MUST_CHECK;
 void pl_task_socket_close(pl_task_socket *socket);
 
-/* A task that has gone is no failure: its end says so. */
+/* Does not fail for a task that is gone: its end reports that. */
 pl_status pl_task_socket_send(pl_task_socket *socket,
                               const pl_control_message *message) PL_MUST_CHECK;
-/* Pass on every message that has come; does not wait. */
+/* Pass on every message that has arrived, without blocking. */
 pl_status pl_task_socket_take(pl_task_socket *socket,
                               const pl_host_events *events) PL_MUST_CHECK;
 

@@ -1,6 +1,6 @@
 /* module.c - the only code linked to MPI: a table of functions over plain C
- * types. Two ranks exchange and add in a fixed order; more of them use
- * MPI_Iallreduce. */
+ * types.  Two ranks exchange their data and add it in a fixed order; more ranks
+ * use MPI_Iallreduce. */
 #include "sync/allreduce/mpi/module.h"
 
 #include <mpi.h>
@@ -9,21 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOTES         64        /* on their way */
+#define NOTES         64        /* in flight */
 #define EXCHANGE_MOST (8 << 20) /* floats */
 #define EXCHANGES     3         /* under way */
 
 struct pl_mpi_world {
-    MPI_Comm sums, gathers, notes; /* apart, so that they cannot mix */
+    MPI_Comm sums, gathers, notes; /* separate, so that messages cannot mix */
     int rank, size;
     MPI_Request sum[PL_MPI_SLOTS];
-    /* Two ranks exchange what they have, one sum after the other, and add it
-     * up by themselves: half the time of a collective that need not wait. */
+    /* Two ranks exchange their data, one sum after the other, and add it
+     * themselves: this takes half the time of a collective. */
     struct {
         float *data; /* NULL: a collective */
         int count;
     } queue[PL_MPI_SLOTS];
-    int queued, posted, added; /* of these, in order */
+    int queued, posted, added; /* of the queue, in order */
     MPI_Request exchange[EXCHANGES][2];
     float *theirs[EXCHANGES];
     int room[EXCHANGES]; /* floats of theirs */
@@ -122,7 +122,7 @@ static int make_room(pl_mpi_world *world, int at, int count)
     return MPI_SUCCESS;
 }
 
-/* Begin the next one of the queue. */
+/* Begin the next exchange of the queue. */
 static int post_exchange(pl_mpi_world *world)
 {
     int at = world->posted % EXCHANGES, other = 1 - world->rank;
@@ -141,7 +141,7 @@ static int post_exchange(pl_mpi_world *world)
     return code;
 }
 
-/* Add what has come, in order; *done: there was one. */
+/* Add the next exchange in order if its data has arrived; *done: it has. */
 static int add_exchange(pl_mpi_world *world, int *done)
 {
     int at = world->added % EXCHANGES;

@@ -1,20 +1,19 @@
-/* Decides who drives MPI and when a silent rank is lost.
+/* Decides which thread drives MPI and when a silent rank is lost.
  *
- * All calls of the module are made under one lock.  The tender, a
- * thread, joins and leaves the world (MPI wants both from the same thread) and
- * in between
- *   - pokes MPI while sums are under way and the caller computes: MPI moves
+ * All calls of the module are made under one lock.  The tender, a thread, joins
+ * and leaves the world (MPI requires the same thread for both) and in between
+ *   - polls MPI while sums are under way and the caller computes: MPI transfers
  *     data only inside its calls;
- *   - answers roll calls now and then, so that a rank which computes for long
- *     is known to live.
- * A caller that waits pokes by itself, without pause at first.
+ *   - answers roll calls periodically, so that a rank that computes for a long
+ *     time is not considered lost.
+ * A caller that waits polls MPI itself, at first without pausing.
  *
  * Membership: MPI starts and ends all ranks together, so there is no joining,
- * no rejoining and no coordinator; of job/member only the liveness of ranks
- * applies.  Heartbeats are sent on request: a rank that has waited for three
- * fifths of the timeout calls all ranks, and a rank that has not answered when
- * the timeout has passed is lost.  Answers come from the tender or the waiting
- * caller, never from a process that is stopped. */
+ * no rejoining and no coordinator; only the liveness part of job/member is
+ * used.  Heartbeats are sent on request: a rank that has waited for three
+ * fifths of the timeout sends a roll call to all ranks, and a rank that has not
+ * answered when the timeout has passed is lost.  The tender or the waiting
+ * caller answers, so a stopped process never does. */
 #include "sync/allreduce/mpi/mpi.h"
 
 #include "base/error.h"
@@ -37,18 +36,18 @@
 #define JOIN_MS      60000
 #define GRAIN        16
 #define HOST_BYTES   64
-#define SPIN_NS      50000   /* of a wait, without yielding */
-#define YIELD_NS     1000000 /* ... without sleeping */
+#define SPIN_NS      50000   /* of a wait, before yielding */
+#define YIELD_NS     1000000 /* ... before sleeping */
 #define NAP_NS       50000
-#define IDLE_MS      200 /* between two looks at the notes */
+#define IDLE_MS      200 /* between two polls for notes */
 
 _Static_assert(PL_MPI_SLOTS >= PL_COLLECTIVE_SUMS_MOST, "a slot a ticket");
 
 /* The first byte of a note. */
 enum {
-    NOTE_CALL = 1, /* is this rank there? */
+    NOTE_CALL = 1, /* roll call */
     NOTE_HERE,
-    NOTE_FAILED, /* the job fails; then a sentence */
+    NOTE_FAILED, /* the job fails; followed by the reason */
 };
 
 typedef struct engine {
@@ -65,14 +64,15 @@ typedef struct engine {
     pl_cond changed;
     pl_mpi_world *world;
     bool joined;  /* init has returned */
-    bool leaving; /* the tender is to end */
+    bool leaving; /* the tender should end */
     bool tending; /* the caller computes while sums are under way */
     pl_error failed;
     int32_t tickets; /* sums since the last quiet */
     bool done[PL_COLLECTIVE_SUMS_MOST];
 
-    bool waiting; /* the last wait ended by its deadline: it goes on */
-    int64_t since_ns, looked_ns; /* the wait under way; its last look */
+    bool waiting; /* the last wait ended at its deadline and may continue */
+    int64_t since_ns, looked_ns; /* when the current wait began, and last
+                                    polled */
     int64_t called_ns;           /* 0: no roll call */
     pl_liveness *lives;          /* [workers] */
 
@@ -95,7 +95,7 @@ static int64_t now_ns(void)
 
 /* --- failing ---------------------------------------------------------- */
 
-/* The first failure stays: every call from now on ends with it. */
+/* The first failure is kept: every later call fails with it. */
 static pl_status fail(engine *e, pl_status status)
 {
     if (e->failed.status == PL_OK)
@@ -128,8 +128,8 @@ static void send_all(engine *e, int kind, const char *text)
             send_note(e, rank, kind, text);
 }
 
-/* Read what others have noted.  They are ranks of our own job, but a note is
- * not trusted to be one of ours. */
+/* Handle the notes of other ranks.  The senders are ranks of our job, but a
+ * note may still be malformed. */
 static pl_status read_notes(engine *e)
 {
     char note[PL_MPI_NOTE];
@@ -178,7 +178,7 @@ static void begin_patience(engine *e, int64_t now)
         pl_liveness_reset(&e->lives[rank], now);
 }
 
-/* Is every rank still there?  Called again and again while we wait. */
+/* Check that every rank is alive.  Called repeatedly while we wait. */
 static pl_status call_roll(engine *e, int64_t now)
 {
     int64_t patience = e->heartbeat_ms * 1000000 / 5 * 3;
@@ -199,7 +199,7 @@ static pl_status call_roll(engine *e, int64_t now)
             return lose(e, rank, now);
         all = false;
     }
-    if (all) /* a rank computes for long */
+    if (all) /* all are alive; a rank computes for a long time */
         begin_patience(e, now);
     return PL_OK;
 }
@@ -222,7 +222,7 @@ static void rest(int64_t waited_ns)
         nanosleep(&(struct timespec) { .tv_nsec = NAP_NS }, NULL);
 }
 
-/* One look at the sum `ticket`, or, -1, at the gather. */
+/* Poll the sum `ticket`, or the gather if it is -1. */
 static pl_status look(engine *e, int32_t ticket, bool *done)
 {
     int is_done = 0;
@@ -263,7 +263,7 @@ static pl_status wait_for(engine *e, int32_t ticket, pl_deadline deadline)
 
 /* --- the tender ------------------------------------------------------- */
 
-/* Poke MPI: any test moves all that is under way. */
+/* Poll MPI: testing one sum advances all that are under way. */
 static pl_status poke(engine *e)
 {
     for (int32_t t = 0; t < e->tickets; t++) {
@@ -290,7 +290,7 @@ static void tend(engine *e)
         } else if (pl_cond_wait_until(
                        &e->changed, &e->lock,
                        pl_deadline_in_ms(pl_clock_real(), IDLE_MS)) != PL_OK) {
-            continue; /* time to look */
+            continue; /* time to poll */
         }
     }
 }
@@ -329,7 +329,7 @@ static pl_status exchange_hosts(engine *e, pl_deadline deadline)
     (void)gethostname(host, sizeof host - 1);
     PL_TRY(mpi_offer(&e->base, host, sizeof host, NULL));
     PL_TRY(wait_for(e, -1, deadline));
-    pl_mutex_lock(&e->lock); /* notes are read by the tender, too */
+    pl_mutex_lock(&e->lock); /* the tender reads notes, too */
     memcpy(e->hosts, e->statuses, sizeof *e->hosts * (size_t)e->workers);
     for (int32_t rank = 0; rank < e->workers; rank++)
         e->hosts[rank][HOST_BYTES - 1] = '\0';
@@ -360,7 +360,7 @@ static pl_status wait_init(engine *e, pl_deadline deadline)
 static pl_status mpi_join(pl_collective *c, pl_ranks *out)
 {
     engine *e = engine_of(c);
-    if (e->tender != NULL) /* no rank can come back */
+    if (e->tender != NULL) /* no rank can rejoin */
         return pl_error_raise(&e->failed);
     PL_TRY(pl_thread_start(&e->tender, "mpi", tender_main, e));
     pl_deadline deadline = pl_deadline_in_ms(pl_clock_real(), e->join_ms);
@@ -465,7 +465,7 @@ static pl_status mpi_offer(pl_collective *c, const void *status, size_t bytes,
     return begun;
 }
 
-/* All ranks have all statuses, and combine them alike. */
+/* Every rank has all statuses and combines them in the same way. */
 static pl_status mpi_exchange(pl_collective *c, void *out, pl_deadline deadline)
 {
     engine *e = engine_of(c);
@@ -492,7 +492,7 @@ static void mpi_abort(pl_collective *c, const char *why)
 static pl_collective_view mpi_look(pl_collective *c)
 {
     pl_collective_view view = ((const engine *)c)->view;
-    view.sent_messages = view.received_messages = -1; /* MPI does not tell */
+    view.sent_messages = view.received_messages = -1; /* not counted */
     return view;
 }
 
@@ -504,7 +504,7 @@ static void mpi_free(pl_collective *c)
     bool hangs = e->tender != NULL && !e->joined;
     pl_cond_broadcast(&e->changed);
     pl_mutex_unlock(&e->lock);
-    if (hangs) /* in MPI_Init: it ends with the process */
+    if (hangs) /* stuck in MPI_Init: the tender ends with the process */
         return;
     if (pl_thread_join(e->tender) != PL_OK)
         pl_log(PL_LOG_WARN, "MPI: %s", pl_error_message());
@@ -536,9 +536,9 @@ static const pl_collective_ops ops = {
 
 /* --- loading ---------------------------------------------------------- */
 
-/* Beside the program, as it is built; or in ../lib/paceline, as installed; or,
- * for another program that is linked to the library, wherever the linker was
- * told that the library's modules are (its run path). */
+/* Next to the program, in the build tree; or in ../lib/paceline, as installed;
+ * or, for another program that is linked to the library, in the library's run
+ * path. */
 static pl_status find_module(char *path, size_t room)
 {
     char program[PATH_MAX];
@@ -562,10 +562,9 @@ static pl_status load(engine *e, const char *module)
     char path[PATH_MAX + 64];
     if (module == NULL)
         PL_TRY(find_module(path, sizeof path));
-    /* Where ranks outnumber cores, Open MPI must let others run while it
-     * waits. */
+    /* If ranks outnumber cores, Open MPI must yield while it waits. */
     setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
-    /* MPI's own plugins look for its symbols: they must be seen by all. */
+    /* MPI's own plugins look up its symbols: they must be global. */
     e->library = dlopen(module != NULL ? module : path, RTLD_NOW | RTLD_GLOBAL);
     if (e->library == NULL)
         return PL_FAIL(PL_NOTFOUND,
@@ -600,7 +599,7 @@ static pl_status build(engine *e, const pl_mpi_opts *opts)
     PL_TRY(PL_NEW(e->statuses, workers * PL_COLLECTIVE_BYTES_MOST));
     PL_TRY(PL_NEW_ALIGNED(e->memory, (size_t)opts->floats));
     for (size_t rank = 0; rank < workers; rank++)
-        snprintf(e->hosts[rank], HOST_BYTES, "its host"); /* until told */
+        snprintf(e->hosts[rank], HOST_BYTES, "its host"); /* until known */
     return load(e, opts->module);
 }
 

@@ -1,14 +1,15 @@
-/* The ring's core: its life, the status exchange, and which part of the core a
- * message belongs to.
+/* The ring's core: its creation, the status exchange, and the dispatch of
+ * messages to the parts of the core.
  *
  * The exchange: each worker sends its status to the chief (EXCHANGE); when all
- * are there the chief combines them and sends the result to each (EXCHANGED),
- * so that an exchange of N workers takes 2 N messages of one status.
+ * have arrived, the chief combines them and sends the result to each
+ * (EXCHANGED), so an exchange of N workers takes 2 (N - 1) messages of one
+ * status.
  *
- * E1  Exchanges are numbered in a generation, and one is under way at a time: a
- *     status counts once, in the exchange of its number.
+ * E1  Exchanges are numbered within a generation, and one is under way at a
+ *     time: a status counts once, in the exchange with its number.
  * E2  All ranks get the same bits: the chief combines in the order of ranks,
- *     however the statuses come. */
+ *     whatever the order of arrival. */
 #include "sync/allreduce/ring/core_priv.h"
 
 #include "base/assert.h"
@@ -163,15 +164,15 @@ void pl_ring_reset_exchange(pl_ring_core *core)
         core->seats[w].told = false;
 }
 
-/* Two banks: statuses of the next exchange may come before the chief's caller
- * has taken those of the last one. */
+/* Two banks: statuses of the next exchange may arrive before the chief's caller
+ * has read those of the last one. */
 static uint8_t *status_of(pl_ring_core *core, uint64_t number, int32_t worker)
 {
     size_t bank = (size_t)(number % 2) * (size_t)core->opts.workers;
     return core->statuses + (bank + (size_t)worker) * PL_COLLECTIVE_BYTES_MOST;
 }
 
-/* The chief: all statuses are there, and of one size. */
+/* The chief: all statuses have arrived, and have the same size. */
 static bool is_complete(pl_ring_core *core)
 {
     if (!core->told || core->told_count < core->place.count - 1)

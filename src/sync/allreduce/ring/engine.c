@@ -1,5 +1,5 @@
 /* The shell around the ring's core: endpoints, clock, and which of two threads
- * drives (engine.h says how). */
+ * drives (see engine.h). */
 #include "sync/allreduce/ring/engine.h"
 
 #include "base/assert.h"
@@ -33,11 +33,11 @@ typedef struct engine {
     char name[32];
     pl_area *area;
     pl_endpoint *hub, *next;   /* NULL: the chief; not yet connected */
-    pl_endpoint_counts closed; /* of connections to earlier next ones */
+    pl_endpoint_counts closed; /* of connections to earlier next workers */
     pl_ring_core *core;
     int64_t next_tick_ns;
     pl_error failed; /* of the network; PL_OK: none */
-    bool shared;     /* memory, with the next worker */
+    bool shared;     /* shares memory with the next worker */
     int wake;        /* an event descriptor */
     pl_thread *thread;
     pl_mutex lock;
@@ -170,7 +170,7 @@ static const pl_ring_core_ops core_ops = {
 
 /* --- driving ---------------------------------------------------------- */
 
-/* Handle what has come to one endpoint; true when there was something. */
+/* Handle the messages of one endpoint; true when there were any. */
 static bool drain(engine *self, pl_endpoint *endpoint, int32_t from)
 {
     pl_message message;
@@ -210,8 +210,9 @@ static void sleep_until(engine *self, int64_t until_ns)
     (void)!read(self->wake, &woken, sizeof woken);
 }
 
-/* Messages and the clock; sleep until `until_ns` when there is nothing.  Over
- * TCP at once: messages come by another thread, which needs the core. */
+/* Handle messages and the clock; sleep until `until_ns` when there are none.
+ * Over TCP sleep without spinning: another thread receives the messages and
+ * needs the CPU core. */
 static void turn(engine *self, int64_t until_ns)
 {
     bool some = take_messages(self);
@@ -289,7 +290,7 @@ static pl_status outcome(const engine *self)
 
 typedef bool ready_test(const engine *self, int32_t ticket);
 
-/* Drive until it is so; the caller has taken over. */
+/* Drive until the test succeeds; the caller has taken over. */
 static pl_status drive_until(engine *self, ready_test *test, int32_t ticket,
                              pl_deadline deadline)
 {
@@ -312,7 +313,7 @@ static pl_status drive_until(engine *self, ready_test *test, int32_t ticket,
 
 /* --- the table -------------------------------------------------------- */
 
-/* Log which worker is awaited, every few seconds. */
+/* Every few seconds log which worker is missing. */
 static void say_waiting(const engine *self, int64_t begin_ns, int64_t *said_ns)
 {
     int32_t absent = pl_ring_core_absent(self->core);
@@ -546,7 +547,7 @@ static const pl_collective_ops ops = {
     .free = engine_free,
 };
 
-/* Behind the memory of the sums, so that it is shared as well. */
+/* After the memory of the sums, so that it is shared as well. */
 static float *encoded(const engine *self)
 {
     if (self->opts.codec->in_place)

@@ -11,8 +11,8 @@
  *
  * R1  A worker takes messages of sums only from its generation, and pieces
  *     only from the connection by which the previous worker linked.
- * R2  Linking has a deadline of its own: the worker that does not answer is
- *     named, and the job ends. */
+ * R2  Linking has a deadline of its own: the job ends with an error that names
+ *     the worker that does not answer. */
 #include "sync/allreduce/ring/core_priv.h"
 
 #include "base/assert.h"
@@ -66,7 +66,7 @@ static void look_formed(pl_ring_core *core)
         core->place.count == 2 && core->early_next && core->early_prev;
 }
 
-/* The place is known: connect. */
+/* The worker has its place: connect. */
 static void begin_generation(pl_ring_core *core)
 {
     void *context = core->opts.context;
@@ -125,7 +125,7 @@ static bool take_link(pl_ring_core *core, pl_peer from,
     if (from < 0 || !pl_ring_link_decode(&link, message))
         return false;
     if (!pl_ring_is_current(core, link.generation))
-        return true; /* it comes again */
+        return true; /* it is sent again */
     char *answer = link.hub ? take_hub_link(core, from, &link)
                             : take_ring_link(core, from, &link, message->who);
     if (answer == NULL)
@@ -157,7 +157,7 @@ static bool take_linked(pl_ring_core *core, int32_t from,
     return true;
 }
 
-/* --- what membership asks and tells ----------------------------------- */
+/* --- callbacks of membership ------------------------------------------ */
 
 static void member_send(void *context, int32_t to, const pl_frame *frame,
                         const void *payload)
@@ -239,7 +239,7 @@ static void member_event(void *context, const pl_member_event *event)
     case PL_MEMBER_EVENT_LOST:
         if (event->awaited)
             core->opts.ops->lost(core->opts.context, event->member);
-        if (!pl_membership_formed(core->membership)) /* else all hear it */
+        if (!pl_membership_formed(core->membership)) /* else all are notified */
             pl_log(PL_LOG_WARN, "%s", event->text);
         break;
     case PL_MEMBER_EVENT_ROLLED:

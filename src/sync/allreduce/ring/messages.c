@@ -1,4 +1,4 @@
-/* How each message of a ring lies in a frame: the only place that knows. */
+/* The layout of each ring message in a frame, known to this file only. */
 #include "sync/allreduce/ring/messages.h"
 
 #include "base/bytes.h"

@@ -4,7 +4,7 @@
  *   LINK       worker to its next and to the chief: an offer of shared memory
  *   LINKED     ... and the answer
  *   READY      worker to the previous one: a sum has been started here
- *   PIECE      worker to the next: a stripe of a sum after so many hops
+ *   PIECE      worker to the next: a stripe of a sum after some hops
  *   DONE       worker to the previous one: the sum is complete here
  *   EXCHANGE   worker to the chief: its status
  *   EXCHANGED  chief to worker: the combined status
@@ -32,7 +32,7 @@ typedef struct pl_ring_link {
     uint32_t generation;
     int32_t worker;    /* the sender; in LINKED not used */
     bool hub;          /* to the chief, else to the next worker */
-    const char *offer; /* or the answer: [PL_OFFER_BYTES], with an end */
+    const char *offer; /* or the answer: [PL_OFFER_BYTES], terminated */
 } pl_ring_link;
 
 typedef struct pl_ring_piece {
@@ -50,7 +50,7 @@ typedef struct pl_ring_mark {
     uint64_t sum;
 } pl_ring_mark;
 
-/* EXCHANGE and EXCHANGED: number says which exchange it belongs to. */
+/* EXCHANGE and EXCHANGED; `number` is that of the exchange. */
 typedef struct pl_ring_status {
     uint32_t generation;
     int32_t worker; /* the sender */

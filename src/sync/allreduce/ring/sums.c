@@ -1,11 +1,11 @@
 /* How a stripe travels round the ring: when a piece may be sent, which piece is
- * due, and when a sum is complete here and at the worker that reads from here.
+ * due, and when a sum is complete here and at the worker that reads from this
+ * one.
  *
  * R3  A piece is used once for each visit, in the order of its hops.
- * R4  After a sum all ranks hold the same bits: the order of addition follows
- *     from the kind of the sum, the stripe's place and the number of ranks
- *     alone.
- * R5  A rank encodes a piece once in a sum; what was sent stays as it is until
+ * R4  After a sum all ranks hold the same bits: the order of addition depends
+ *     only on the kind of the sum, the stripe's place and the number of ranks.
+ * R5  A rank encodes a piece once in a sum; what was sent does not change until
  *     the next rank has used it. */
 #include "sync/allreduce/ring/core_priv.h"
 
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#define STRIPE_MOST ((int64_t)256 << 10) /* floats, unless there are many */
+#define STRIPE_MOST ((int64_t)256 << 10) /* floats; more for large blocks */
 #define PIECES_MOST 256 /* so that no queue of messages overflows */
 #define LINE        16  /* floats of a cache line */
 
@@ -22,9 +22,9 @@ bool pl_ring_sends_early(const pl_ring_core *core, const char *answer)
     return core->early != NULL && answer[0] == '\0';
 }
 
-/* Where the block is small two stripes for each rank, so that one is under way
- * while the other is added, but for two ranks one; else as large as suits the
- * network.  It depends on the block and the number of ranks alone. */
+/* A small block has two stripes for each rank, so that one travels while the
+ * other is added (for two ranks, one); otherwise the size suits the network.
+ * It depends only on the block and the number of ranks. */
 int64_t pl_ring_stripe(int64_t floats, int32_t ranks)
 {
     int32_t parts = ranks > 2 ? 2 * ranks : ranks;
@@ -52,7 +52,7 @@ static bool is_sum(const pl_ring_sum *sum)
     return sum->range.kind != PL_SUM_BROADCAST;
 }
 
-/* Both ranks send what they have, and both add. */
+/* Both ranks send their numbers, and both add. */
 static bool is_direct(const pl_ring_core *core, const pl_ring_sum *sum)
 {
     return core->direct && is_sum(sum);
@@ -64,7 +64,7 @@ static int32_t hop_count(const pl_ring_core *core, const pl_ring_sum *sum)
     return is_direct(core, sum) || !is_sum(sum) ? once : 2 * once;
 }
 
-/* The rank where a piece begins its way. */
+/* The rank where a piece starts. */
 static int32_t origin(const pl_ring_core *core, const pl_ring_sum *sum,
                       int64_t piece)
 {
@@ -79,7 +79,7 @@ static int32_t origin(const pl_ring_core *core, const pl_ring_sum *sum,
     return (int32_t)(piece % core->place.count);
 }
 
-/* The hop by which a piece first comes here. */
+/* The hop by which a piece first arrives here. */
 static int32_t first_hop(const pl_ring_core *core, const pl_ring_sum *sum,
                          int64_t piece)
 {
@@ -89,7 +89,7 @@ static int32_t first_hop(const pl_ring_core *core, const pl_ring_sum *sum,
     return (core->place.rank - origin(core, sum, piece) - 1 + n) % n;
 }
 
-/* How often it comes here. */
+/* How often a piece arrives here. */
 static int32_t visits(const pl_ring_core *core, const pl_ring_sum *sum,
                       int64_t piece)
 {
@@ -97,15 +97,15 @@ static int32_t visits(const pl_ring_core *core, const pl_ring_sum *sum,
     return (first < hops) + (first + core->place.count < hops);
 }
 
-/* Pieces of it leave here; else the next rank, where they began, has nothing to
- * be done with. */
+/* Whether this rank sends pieces of the sum: of a broadcast it does not if the
+ * next rank is the origin. */
 static bool sends(const pl_ring_core *core, const pl_ring_sum *sum)
 {
     return is_sum(sum) ||
            (core->place.rank + 1) % core->place.count != sum->range.from;
 }
 
-/* The pieces of a sum are numbers first_piece .. end_piece - 1. */
+/* The pieces of a sum have the numbers first_piece .. end_piece - 1. */
 static int64_t first_piece(const pl_ring_core *core, const pl_ring_sum *sum)
 {
     return sum->range.first / core->stripe;
@@ -155,7 +155,7 @@ static void send_pending(pl_ring_core *core, int32_t ticket)
             send_piece(core, ticket, p);
 }
 
-/* Tell the rank before this one how far a sum is here, if it waits for it. */
+/* Notify the previous rank of the state of a sum, if it waits for that. */
 static void tell_prev(pl_ring_core *core, pl_frame_kind kind, int32_t ticket)
 {
     if (core->early_prev)
@@ -212,7 +212,7 @@ static pl_coder *coder_of(pl_ring_core *core, const pl_ring_sum *sum)
     return sum->range.exact ? &core->exact : &core->gradients;
 }
 
-/* Where the codec does not send the memory itself. */
+/* Memory for the encoded piece, unless the codec sends the floats in place. */
 static float *room_of(const pl_ring_core *core, const pl_coder *coder,
                       int64_t piece)
 {
@@ -220,7 +220,8 @@ static float *room_of(const pl_ring_core *core, const pl_coder *coder,
                                   : core->opts.encoded + piece * core->stripe;
 }
 
-/* A piece waits to leave by this hop with what was added up here. */
+/* Encode a piece with the numbers added here; it waits to be sent by this
+ * hop. */
 static void encode_piece(pl_ring_core *core, const pl_ring_sum *sum,
                          int64_t piece, int64_t hop)
 {
@@ -238,7 +239,7 @@ static void encode_piece(pl_ring_core *core, const pl_ring_sum *sum,
         (void)pl_codec_decode(coder->codec, count, core->wire[piece], own);
 }
 
-/* A complete sum goes on as it came. */
+/* A complete sum is forwarded unchanged. */
 static void forward_piece(pl_ring_core *core, const pl_ring_sum *sum,
                           int64_t piece, int64_t hop, pl_encoded from)
 {
@@ -261,9 +262,8 @@ static bool copy_piece(const pl_codec *codec, uint32_t count, pl_encoded from,
     return floats != NULL;
 }
 
-/* Add or copy what came, and send it on; false: it is none.  Where both ranks
- * add, they add in the same order: of two numbers that are none, the first is
- * the sum. */
+/* Add or copy a received piece and forward it; false: malformed.  If both ranks
+ * add, they add in the same order: of two NaNs the sum is the first. */
 static bool use_piece(pl_ring_core *core, int32_t ticket, int64_t piece,
                       int64_t hop, pl_encoded from)
 {
@@ -294,8 +294,8 @@ static bool use_piece(pl_ring_core *core, int32_t ticket, int64_t piece,
     return true;
 }
 
-/* Keep a piece of a sum that was not started here.  Its sender has done all
- * sums before, so each place is sent once at most. */
+/* Buffer a piece of a sum that was not started here.  Its sender has completed
+ * all earlier sums, so each place is sent at most once. */
 static bool keep_early(pl_ring_core *core, const pl_ring_piece *piece)
 {
     int64_t p = piece->first / core->stripe;
@@ -314,7 +314,7 @@ static bool keep_early(pl_ring_core *core, const pl_ring_piece *piece)
     return true;
 }
 
-/* A sum was started: what came before counts now. */
+/* A sum was started: use the pieces buffered for it. */
 static void use_early(pl_ring_core *core, int32_t ticket)
 {
     const pl_ring_sum *sum = &core->sums[ticket];
@@ -344,7 +344,7 @@ int32_t pl_ring_core_start(pl_ring_core *core, const pl_sum_range *range)
     *sum = (pl_ring_sum) { .range = *range };
     core->started++;
     if (core->phase != PL_RING_FORMED) {
-        sum->range.count = 0; /* the ring broke: no piece leaves or comes */
+        sum->range.count = 0; /* the ring broke: no piece is sent or received */
         return ticket;
     }
     if (core->place.count == 1)
@@ -365,11 +365,11 @@ int32_t pl_ring_core_start(pl_ring_core *core, const pl_sum_range *range)
     return ticket;
 }
 
-/* A piece must be one of a sum that was started here, and the one whose turn
- * it is. */
+/* A piece must belong to a sum that was started here, and be the one that is
+ * due. */
 static bool take_piece(pl_ring_core *core, const pl_ring_piece *piece)
 {
-    uint64_t ticket = piece->sum - core->base; /* wraps when before */
+    uint64_t ticket = piece->sum - core->base; /* wraps for earlier sums */
     if (ticket >= 2 * PL_COLLECTIVE_SUMS_MOST || core->place.count == 1 ||
         piece->first % core->stripe != 0)
         return false;
@@ -387,8 +387,8 @@ static bool take_piece(pl_ring_core *core, const pl_ring_piece *piece)
 }
 
 /* Sums are started in order: a rank that has started one has started all
- * before it.
- * One may come ahead of another, through memory that is shared since. */
+ * earlier ones.  One message may overtake another, through memory that is
+ * shared since then. */
 static bool take_ready(pl_ring_core *core, uint64_t sum)
 {
     if (sum - core->base >= 2 * PL_COLLECTIVE_SUMS_MOST)
@@ -413,8 +413,8 @@ static bool take_done(pl_ring_core *core, uint64_t sum)
     return true;
 }
 
-/* The next rank may have formed, and begun, before this one: messages of sums
- * are taken while linking, too. */
+/* The next rank may have formed and started sums before this one: messages of
+ * sums are also accepted while linking. */
 bool pl_ring_take_piece(pl_ring_core *core, int32_t from,
                         const pl_message *message)
 {
@@ -429,7 +429,7 @@ bool pl_ring_take_piece(pl_ring_core *core, int32_t from,
     if (!pl_ring_mark_decode(&mark, message))
         return false;
     if (!pl_ring_is_current(core, mark.generation))
-        return true; /* of another time */
+        return true; /* of another generation */
     if (from != PL_RING_NEXT || core->place.count == 1)
         return false;
     return message->frame.kind == PL_FRAME_READY ? take_ready(core, mark.sum)

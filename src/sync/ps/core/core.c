@@ -1,27 +1,28 @@
-/* The parameter server as an object: its life, how it sends, how a job ends.
+/* The parameter server as an object: its creation, how it sends, how a job
+ * ends.
  *
  *   EMPTY --INIT or LOAD is complete--> INITIALIZED --> STOPPING --> FINISHED
  *     ^                                      |             |
  *     +------------- rolled back ------------+-------------+
  *
- * EMPTY: no parameters; pushes are refused.  INITIALIZED: parameters, which
- * server 0 hands out once it is READY, that is once the chief has gone on.
- * STOPPING: server 0 applies no further gradient, and the others only those
- * that server 0 has applied; FAILED is STOPPING with a reason.  FINISHED: the
- * server may end.
+ * EMPTY: no parameters; pushes are refused.  INITIALIZED: has parameters, which
+ * server 0 hands out once it is READY, that is, once the chief has sent a
+ * further request.  STOPPING: server 0 applies no further gradient, and the
+ * others only those that server 0 has applied; FAILED is STOPPING with a
+ * reason.  FINISHED: the server may end.
  *
  * Invariants, which the tests and the simulator name (the files of the core
  * have their own: J members.c, R request.c, L watch.c, K save.c, D deal.c):
- *   P1  A failure is final, and its first reason stays; a rollback does not
+ *   P1  A failure is final, and its first reason is kept; a rollback does not
  *       undo it.
  *   P2  A new generation keeps no parameters, requests, gradients or counts of
- *       the one before, and no save that was not being completed.
+ *       the previous one, and no save whose manifest was not being written.
  *   P3  Server 0 answers no pull before all servers have joined and have
  *       parameters.
- *   P4  A job that has no parameters everywhere cannot end well: server 0 turns
- *       a stop into a failure.
- *   P5  Memory that is lent by another task (a lease) is held at least as long
- *       as a gradient in it is wanted. */
+ *   P4  A job cannot succeed unless all servers have parameters: until then
+ *       server 0 turns a stop into a failure.
+ *   P5  Memory leased from another task is held at least as long as a gradient
+ *       in it is needed. */
 #include "sync/ps/core/core_priv.h"
 #include "sync/ps/modes/mode.h"
 #include "sync/ps/store/store.h"
@@ -85,7 +86,7 @@ pl_status pl_ps_core_new(pl_ps_core **out, const pl_ps_core_opts *opts,
     core->now_ns = core->begin_ns = core->said_ns = now_ns;
     core->coordinator_ns = now_ns;
     core->generation = core->opts.index == 0 ? 1 : 0;
-    /* Another life of server 0 gives other numbers. */
+    /* Each process of server 0 assigns different numbers. */
     core->base_incarnation = pl_core_life(opts->life << 16);
     core->last_incarnation = core->base_incarnation;
     pl_core_reset_deal(core);
@@ -225,17 +226,17 @@ void pl_core_reset(pl_ps_core *core, uint32_t generation)
         member->own = member->made = member->pace = 0;
         member->settled = member->applied = 0;
         member->applied_incarnation = 0;
-        if (!pl_core_leads(core)) /* server 0 counts anew, perhaps */
+        if (!pl_core_leads(core)) /* server 0 may restart its numbers */
             member->incarnation = 0;
         member->life.heard_ns = core->now_ns;
-        /* Who said goodbye still waits for the answer. */
+        /* A worker that said goodbye still waits for the answer. */
         if (member->state == PL_MEMBER_LEFT && i < workers)
             pl_core_set_state(core, member, PL_MEMBER_HERE);
     }
 }
 
-/* A lease outlives its gradient for a while, never the other way round: what
- * is done with gradients need not think of it. */
+/* A lease may outlive its gradient, never the reverse: code that handles
+ * gradients can ignore leases. */
 void pl_core_end_leases(pl_ps_core *core)
 {
     for (int32_t w = 0; w < core->opts.workers; w++) {
@@ -252,7 +253,7 @@ void pl_core_end_leases(pl_ps_core *core)
     }
 }
 
-/* A gradient that is kept beyond the connection it came by must be ours. */
+/* A gradient that outlives its connection must be copied. */
 void pl_core_keep(pl_ps_core *core, pl_member *member)
 {
     if (core->store->keep(core, member) != PL_OK)
@@ -264,9 +265,10 @@ void pl_core_end(pl_ps_core *core, bool failed, const char *format, ...)
     if (core->failed || (core->stopping && !failed))
         return;
     if (!failed && core->members[0].state == PL_MEMBER_LEFT)
-        return; /* it has ended; others may still read it */
-    /* Without first parameters everywhere there is nothing to end well; server
-     * 0 knows.  Another that is new when the chief has left needs none. */
+        return; /* it has ended; others may still read parameters */
+    /* Unless all servers have their first parameters the job cannot succeed;
+     * server 0 knows whether they do.  A server that is new when the chief has
+     * left needs none. */
     bool early = !failed && pl_core_leads(core) &&
                  (!core->ready || !pl_core_servers_here(core));
     failed = failed || early;
@@ -358,7 +360,8 @@ void pl_ps_core_gone(pl_ps_core *core, int32_t worker)
 void pl_ps_core_stop(pl_ps_core *core, bool failed, const char *why)
 {
     core->dismissed = core->dismissed || !failed;
-    /* Server 0 decides which step is the last: the others ask it. */
+    /* Server 0 decides which step is the last: other servers send it a
+     * request. */
     if (!pl_core_leads(core) && !failed)
         core->wants_stop = true;
     else

@@ -1,20 +1,19 @@
-/* Who shares the data of a sync job, epoch by epoch.
+/* How the data of a sync job is dealt to the workers, epoch by epoch.
  *
- * Where the job goes on without a lost worker (--on-worker-loss continue), the
- * worker's share would stay unread for good.  So each worker asks server 0
+ * If the job continues without a lost worker (--on-worker-loss continue), that
+ * worker's share would never be read.  So each worker sends server 0 a request
  * before it reads the first batch of an epoch (SHARE with PL_SHARE_DEAL), and
- * server 0 deals the data to the workers that are there.  Dense parameters: at
- * the epoch's first step.  Keyed ones: a step earlier, since the keys of the
- * next batch travel with the gradient of the last one.  A worker that comes
- * back in mid-epoch is told of the deal that holds, and takes part in the next
- * one.
+ * server 0 deals the data to the workers that are present.  Dense parameters:
+ * at the epoch's first step.  Keyed ones: a step earlier, since the keys of the
+ * next batch are sent with the gradient of the last one.  A worker that rejoins
+ * in mid-epoch gets the current deal, and takes part in the next one.
  *
- *   D1  All workers that ask for one step get the same deal: the first one to
- *       ask decides it.
- *   D2  A deal among the same workers as before is no new deal.
+ *   D1  All workers that request the deal of a step get the same one: the first
+ *       request decides it.
+ *   D2  If the workers are the same as before, the deal does not change.
  *   D3  After a rollback the data is dealt to all workers, as at the start.
- *   D4  Until its first step a deal is told only to workers that ask for that
- *       step; all others are told of the one before. */
+ *   D4  Until its first step a deal is sent only to workers that request that
+ *       step; all others get the previous one. */
 #include "sync/ps/core/core_priv.h"
 #include "sync/ps/modes/mode.h"
 
@@ -48,7 +47,7 @@ static void deal_again(pl_ps_core *core, int64_t step, int64_t epoch)
            (long long)step, pl_workers_count(&there));
 }
 
-/* The step begins now or next, and is one of the job. */
+/* Whether the step is the current or the next one, and one of the job. */
 static bool may_deal(const pl_ps_core *core, int64_t step)
 {
     return (step == core->step || step == core->step + 1) &&

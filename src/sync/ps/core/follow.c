@@ -1,4 +1,4 @@
-/* A server other than 0: what it hears from server 0 and tells it. */
+/* A server other than 0: the messages that it exchanges with server 0. */
 #include "sync/ps/core/core_priv.h"
 #include "sync/ps/modes/mode.h"
 
@@ -10,7 +10,7 @@
 #define JOIN_NS INT64_C(100000000) /* between requests to join it */
 #define MS      INT64_C(1000000)
 
-/* A request to server 0. */
+/* Send a request to server 0. */
 static void ask(pl_ps_core *core, const pl_ps_request *request,
                 const char *text)
 {
@@ -19,7 +19,7 @@ static void ask(pl_ps_core *core, const pl_ps_request *request,
                       pl_core_stamp(frame, core->own_incarnation), text);
 }
 
-/* NULL when memory is short: life matters more. */
+/* NULL without memory: the heartbeat is sent all the same. */
 static char *usage_text(const pl_ps_core *core)
 {
     pl_task_report report = pl_core_usage(core);
@@ -30,11 +30,11 @@ static char *usage_text(const pl_ps_core *core)
                : NULL;
 }
 
-/* A heartbeat; `final`: server 0 asked what this process has used. */
+/* Send a heartbeat; `final`: server 0 requested the usage of this process. */
 static void show_life(pl_ps_core *core, bool final)
 {
     if (core->own_incarnation == 0)
-        return; /* server 0 itself, or one that it does not know yet */
+        return; /* server 0 itself, or a server that has not joined */
     core->heartbeat_ns = core->now_ns;
     pl_ps_heartbeat heartbeat = {
         .number = ++core->heartbeats,
@@ -59,7 +59,7 @@ static void on_heartbeat_ack(pl_ps_core *core, const pl_message *message)
                      ack.clock_ns);
     if (ack.final)
         show_life(core, true);
-    /* Not before the last step was made here, too. */
+    /* Only after the last step was made here, too. */
     if (ack.stopping && (ack.failed || !core->mode->lock_step ||
                          !core->initialized || ack.step == core->step))
         pl_core_end(core, ack.failed, "%.*s", (int)message->frame.payload_bytes,
@@ -72,8 +72,8 @@ void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message)
     core->coordinator_ns = core->now_ns;
     const char *text = message->payload;
     int bytes = (int)frame->payload_bytes;
-    /* A server 0 that is new may not know how often the job was rolled back:
-     * it learns that when we join. */
+    /* A new process of server 0 may not know the generation: it learns it when
+     * we join. */
     if (pl_ps_refuse_is_unknown(message)) {
         if (frame->incarnation == core->own_incarnation)
             core->own_incarnation = 0;
@@ -176,7 +176,7 @@ void pl_core_follow(pl_ps_core *core)
         return;
     }
     if (silent > core->opts.heartbeat_ms * MS)
-        core->own_incarnation = 0; /* when it comes back it is another */
+        core->own_incarnation = 0; /* it may come back as a new process */
     int64_t every = core->opts.heartbeat_ms * MS / PL_HEARTBEATS_PER_TIMEOUT;
     every = every > ASK_NS ? ASK_NS : every;
     if (core->now_ns - core->asked_ns <
@@ -187,7 +187,7 @@ void pl_core_follow(pl_ps_core *core)
         ask_to_join(core);
         return;
     }
-    /* Also when the job is ending: no lost task will come back. */
+    /* Also when the job is ending: no lost task will rejoin. */
     if (core->failed)
         pl_core_ask_stop(core, true, core->why);
     else if (core->wants_stop)

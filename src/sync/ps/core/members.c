@@ -1,28 +1,29 @@
-/* Who is a member of the job: decides whether a task may join, whether it is
- * the same process as before, when all must join again, and when a task that
- * said goodbye may go.
+/* The members of the job: decides whether a task may join, whether it is the
+ * same process as before, when all must join again, and when a task that said
+ * goodbye may exit.
  *
- *   ABSENT -> HERE   it was let in
+ *   ABSENT -> HERE   it was admitted
  *   HERE -> LOST     silent or stuck (watch.c)
- *   HERE -> LEFT     it said goodbye, was sent away, or is a lost evaluator
- *   LOST -> HERE     its process was heard again, or a new one was let in
+ *   HERE -> LEFT     it said goodbye, was dismissed, or is a lost evaluator
+ *   LOST -> HERE     its process was heard again, or a new one was admitted
  *   LOST -> LEFT     given up (watch.c); ABSENT -> LEFT after a rollback
- *   LEFT -> HERE     let in again; a worker, also when the job is rolled back
+ *   LEFT -> HERE     admitted again; a worker, also when the job is rolled back
  *
  * Invariants:
- *   J1  Server 0 gives each process that it lets in an incarnation of its own,
- *       and no other server gives any; two lives of server 0 give different
- *       ones.
+ *   J1  Server 0 assigns each process that it admits an incarnation of its own,
+ *       and no other server assigns any; two processes of server 0 assign
+ *       different ones.
  *   J2  A JOIN that is refused changes nothing.
  *   J3  Requests and heartbeats of a process that was replaced change nothing.
- *   J4  A gradient that was complete when its worker joined again counts as far
- *       as the mode says (async.c, I1 to I3); one that was not never will be.
+ *   J4  A gradient that was complete when its worker rejoined counts as the
+ *       mode specifies (async.c, I1 to I3); an incomplete one is never
+ *       completed.
  *   J5  A new process of a server that had joined has no parameters: the job is
- *       rolled back, at once, or when the chief has left, as soon as a chief is
- *       back.
+ *       rolled back immediately or, if the chief has left, as soon as a chief
+ *       is back.
  *   J6  The goodbye of a worker other than the chief is answered only when the
  *       chief is done: until then it may be needed again.  A rollback to the
- *       end after that does without it. */
+ *       end after that does not need it. */
 #include "sync/ps/core/core_priv.h"
 #include "sync/ps/modes/mode.h"
 
@@ -41,8 +42,8 @@ bool pl_core_counts(const pl_ps_core *core, const pl_member *member)
     bool chief = member == core->members;
     if (member->state == PL_MEMBER_HERE || member->state == PL_MEMBER_LEFT)
         return member->state == PL_MEMBER_HERE;
-    /* The end waits for no absent task but the chief, which has
-     * to save and to report; not even for it when all were interrupted. */
+    /* The end waits for no absent task but the chief, which has to save and to
+     * report; after an interrupt not even for the chief. */
     if (core->stopping && (!chief || core->interrupted))
         return false;
     return member->state == PL_MEMBER_ABSENT ||
@@ -88,7 +89,7 @@ static bool speaks_for(const pl_ps_core_opts *opts, pl_principal who,
     return pl_principal_permits(who, is);
 }
 
-/* The number of the member a JOIN speaks for. */
+/* Get the number of the member that a JOIN claims to be. */
 static pl_status identify(const pl_ps_core_opts *opts,
                           const pl_ps_join_text *join, pl_principal who,
                           int32_t *id)
@@ -137,7 +138,7 @@ pl_status pl_ps_join_check(const pl_ps_core_opts *opts,
     return compare_settings(opts, join);
 }
 
-/* Workers whose model has another size cannot read or change this part. */
+/* Workers whose model has another size cannot use this partition. */
 static pl_status compare_sizes(const pl_ps_core *core,
                                const pl_ps_join_text *join)
 {
@@ -162,15 +163,15 @@ static pl_status compare_sizes(const pl_ps_core *core,
     return PL_OK;
 }
 
-/* The same process joins again. */
+/* Whether the same process joins again. */
 static bool is_known(const pl_member *member, const pl_message *message)
 {
     return member->peer == message->from && member->state != PL_MEMBER_ABSENT;
 }
 
-/* Is it too late to join?  A server that is one of the job, but lost sight of
- * server 0 while the end was on its way to it, is still to hear of that: a
- * refusal would be a failure of its own, and so of the job. */
+/* Whether it is too late to join.  A server of the job that lost contact with
+ * server 0 while the notification of the end was in flight must still receive
+ * that: refusing it would make the server, and so the job, fail. */
 static bool is_over(const pl_ps_core *core, const pl_member *member, bool known)
 {
     bool server = pl_core_id(core, member) > core->opts.workers;
@@ -194,7 +195,8 @@ static pl_status check_job(pl_ps_core *core, const pl_ps_join_text *join,
     return PL_OK;
 }
 
-/* All rejoin; a task that misses this learns it by its next heartbeat. */
+/* All tasks rejoin; a task that misses this message learns it by its next
+ * heartbeat. */
 static void begin_generation(pl_ps_core *core, uint32_t generation)
 {
     pl_core_lose_residuals(core);
@@ -208,9 +210,9 @@ static void begin_generation(pl_ps_core *core, uint32_t generation)
                          NULL, false);
 }
 
-/* The chief tells which job this is.  Others may have come before it to a
- * server that is new, and they may be left from another job: those that do not
- * fit are found out when all rejoin. */
+/* The chief determines the job's number.  Tasks that joined a new server before
+ * the chief may be left over from another job: they are detected when all
+ * rejoin. */
 static void claim(pl_ps_core *core, const pl_member *member,
                   const pl_ps_join_text *join)
 {
@@ -229,9 +231,9 @@ static const char *or_empty(const char *text)
     return text != NULL ? text : "";
 }
 
-/* What a process said before it died may be read after the words of the next
- * one, when this server was stopped.  Calendar time may be set back, and the
- * times of two boots cannot be compared. */
+/* If this server was stopped, it may read the message of a dead process after
+ * that of its successor.  Calendar time may be set back, and times of different
+ * boots cannot be compared. */
 static bool is_outdated(const pl_member *member, const pl_ps_join_text *join)
 {
     if (member->state == PL_MEMBER_ABSENT || member->boot[0] == '\0' ||
@@ -256,8 +258,8 @@ static void note_place(pl_member *member, const pl_ps_join_text *join)
                  join->host, (long long)join->process);
 }
 
-/* The chief tells every server where its run folder is, so that tasks that
- * see the same folder keep their records there. */
+/* The chief sends its run folder to every server, so that tasks that see the
+ * same folder keep their records there. */
 static void note_run(pl_ps_core *core, const pl_member *member,
                      const pl_ps_join_text *join)
 {
@@ -270,7 +272,7 @@ static void note_run(pl_ps_core *core, const pl_member *member,
     core->run_job = pl_ps_job_number(join->job);
 }
 
-/* A chief that was started again tests from the present step on. */
+/* A restarted chief tests from the current step on. */
 static void note_tests(pl_ps_core *core, const pl_member *member,
                        const pl_ps_join_text *join)
 {
@@ -303,7 +305,7 @@ static void welcome(pl_ps_core *core, pl_member *member,
         core->opts.ops->accept(core->opts.context, member->peer, join->shm,
                                answer);
     if (welcome_text(core, answer, &text) != PL_OK)
-        return; /* no memory: it asks again */
+        return; /* no memory: the task repeats its JOIN */
     pl_ps_welcome said = { .number = message->frame.sequence,
                            .step = core->step,
                            .own = member->own,
@@ -314,7 +316,8 @@ static void welcome(pl_ps_core *core, pl_member *member,
     pl_mem_free(text);
 }
 
-/* A server came back empty: all restart from the last checkpoint. */
+/* A server rejoined without parameters: all tasks restart from the last
+ * checkpoint. */
 static void roll_back(pl_ps_core *core, const pl_member *server)
 {
     char name[32];
@@ -333,7 +336,7 @@ bool pl_core_said_goodbye(const pl_member *member)
            member->request.kind == PL_REQUEST_BYE && member->sequence > 0;
 }
 
-/* The process has sent requests since it asked to join. */
+/* Whether the process has sent requests since this JOIN. */
 static bool is_late(const pl_ps_core *core, const pl_member *member,
                     uint64_t last)
 {
@@ -353,16 +356,16 @@ static void catch_up(pl_ps_core *core, pl_member *member)
         core->mode->catch_up(core, member);
 }
 
-/* Another server: server 0 has not said yet what becomes of the gradient. */
+/* Another server: whether server 0 has not yet decided on the gradient. */
 static bool is_unsettled(const pl_ps_core *core, const pl_member *member)
 {
     return !core->mode->lock_step && !pl_core_leads(core) &&
            (member->fresh || member->held);
 }
 
-/* The same process joins again, and not late: what it had asked for before,
- * also what is still on its way, is void.  So what it is told now of its
- * gradients stays true.  One that is complete still counts. */
+/* The same process joins again, and not late: its earlier requests, including
+ * those in flight, are void.  So the counts of its gradients that it gets now
+ * remain true.  A complete gradient still counts. */
 static void begin_anew(pl_ps_core *core, pl_member *member, uint64_t last)
 {
     if (is_late(core, member, last))
@@ -386,7 +389,7 @@ static void take_in(pl_ps_core *core, pl_member *member,
     bool known = is_known(member, message);
     bool late = known && is_late(core, member, last);
     if (known) {
-        if (member->state == PL_MEMBER_LOST) /* it had frozen while joining */
+        if (member->state == PL_MEMBER_LOST) /* it was frozen while joining */
             pl_log(PL_LOG_INFO, "%s is back", pl_core_name(core, member, name));
         begin_anew(core, member, last);
     } else {
@@ -413,23 +416,23 @@ static void take_in(pl_ps_core *core, pl_member *member,
                member->where);
     }
     if (member == core->members && !late)
-        pl_core_save_abandon(core); /* it may not know what it began */
+        pl_core_save_abandon(core); /* it may not know of its save */
     if (!pl_core_leads(core))
         member->incarnation = message->frame.incarnation;
     bool server = pl_core_id(core, member) > core->opts.workers;
     bool again = !known && server && member->state != PL_MEMBER_ABSENT;
     member->peer = message->from;
-    /* A request to join may come after the goodbye that followed it. */
+    /* A JOIN may arrive after the goodbye that followed it. */
     if (!known || !pl_core_said_goodbye(member))
         pl_core_set_state(core, member, PL_MEMBER_HERE);
     pl_liveness_reset(&member->life, core->now_ns);
-    /* Once the chief has left, all is saved; until it comes back. */
+    /* Once the chief has left, everything is saved, until it is back. */
     if (again)
         core->hollow = member;
     if (core->hollow != NULL && core->members[0].state != PL_MEMBER_LEFT)
         roll_back(core, core->hollow);
-    /* The chief will look which checkpoint is the last: not before that is
-     * certain, and old ones were removed.  It asks again. */
+    /* The chief looks for the last checkpoint: wait until the manifest is
+     * written and old checkpoints are removed.  It repeats its JOIN. */
     if (member == core->members && !core->ready &&
         core->save.storing == PL_STORING_MANIFEST)
         return;
@@ -453,11 +456,11 @@ static pl_status join_checked(pl_ps_core *core, const pl_message *message)
                check_job(core, &join, member, is_known(member, message)));
     PL_TRY_OUT(status, compare_sizes(core, &join));
     if (join.ask)
-        goto out; /* it may join, and does not yet */
+        goto out; /* only a query: it does not join yet */
     if (is_outdated(member, &join))
         PL_TRY_OUT(status, PL_FAIL(PL_USAGE, PL_REPLACED));
-    /* The one who joins knew an earlier life of this server; not if this one
-     * knows it, as after a cut. */
+    /* The task had joined an earlier process of this server, unless this
+     * process knows it, as after a lost connection. */
     if (pl_core_leads(core) && status == PL_OK && !is_known(member, message) &&
         message->frame.generation >= core->generation &&
         (!core->initialized || pl_core_id(core, member) > core->opts.workers))
@@ -467,7 +470,7 @@ static pl_status join_checked(pl_ps_core *core, const pl_message *message)
         message->frame.generation == core->generation)
         status = PL_FAIL(PL_USAGE, PL_REPLACED);
     if (status == PL_OK && is_unsettled(core, member)) {
-        pl_core_send_have(core, pl_core_id(core, member)); /* it asks again */
+        pl_core_send_have(core, pl_core_id(core, member)); /* it retries */
     } else if (status == PL_OK) {
         claim(core, member, &join);
         note_run(core, member, &join);
@@ -481,8 +484,8 @@ out:
 
 void pl_core_on_join(pl_ps_core *core, const pl_message *message)
 {
-    /* It will ask again when server 0 knows us, also after that has begun
-     * another life of which we did not hear yet. */
+    /* The task repeats its JOIN until we have joined server 0, or a new process
+     * of it. */
     if (!pl_core_leads(core) && (core->own_incarnation == 0 ||
                                  (message->frame.incarnation != 0 &&
                                   pl_core_life(message->frame.incarnation) !=
@@ -510,7 +513,7 @@ void pl_core_is_back(pl_ps_core *core, pl_member *member)
     pl_core_release(core);
 }
 
-/* Where it was found the last time, else by looking at all. */
+/* Look at the place where it was last found, then at all members. */
 static pl_member *by_incarnation(pl_ps_core *core, uint32_t incarnation)
 {
     int32_t *guess = &core->by_incarnation[incarnation & core->guess_mask];
@@ -549,7 +552,7 @@ void pl_core_on_heartbeat(pl_ps_core *core, const pl_message *message)
     }
     bool moved =
         pl_liveness_hear(&member->life, &heartbeat.vital, core->now_ns);
-    /* Not one that lives, but is stuck. */
+    /* Not if it is alive but stuck. */
     if (moved || heartbeat.vital.phase != PL_PHASE_COMPUTING)
         pl_core_is_back(core, member);
     pl_ps_heartbeat_ack ack = {
@@ -558,7 +561,7 @@ void pl_core_on_heartbeat(pl_ps_core *core, const pl_message *message)
         .stopping = core->stopping,
         .final = pl_core_wants_usage(core, member),
         .step = core->step,
-        .clock_ns = core->now_ns, /* so that clocks can be compared */
+        .clock_ns = core->now_ns, /* for the comparison of clocks */
     };
     pl_core_send_text(
         core, message->from,
@@ -574,8 +577,8 @@ bool pl_core_chief_is_done(const pl_ps_core *core)
             core->now_ns - chief->life.heard_ns > core->opts.heartbeat_ms * MS);
 }
 
-/* Workers stay until the chief has saved the end and has their reports: if a
- * server is lost before, they are needed again. */
+/* Workers stay until the chief has saved the final parameters and has their
+ * reports: if a server is lost before, they are needed again. */
 void pl_core_answer_goodbyes(pl_ps_core *core)
 {
     bool done = pl_core_chief_is_done(core);

@@ -1,9 +1,8 @@
-/* What only the chief hears at the end of a job: the reports of all tasks, and
+/* What is sent to the chief at the end of a job: the reports of all tasks, and
  * how many gradients of each worker the parameters hold.  A worker whose report
  * is missing or malformed counts as lost.  The chief's goodbye is answered when
- * the other servers have told what they used until then and the evaluator has
- * left, or after half of the heartbeat timeout without: then their last
- * heartbeats count. */
+ * the other servers have reported their usage and the evaluator has left, or
+ * after half of the heartbeat timeout: then their last heartbeats count. */
 #include "sync/ps/core/core_priv.h"
 
 #include "base/mem.h"
@@ -53,7 +52,7 @@ void pl_core_ask_usage(pl_ps_core *core)
 
 bool pl_core_knows_usage(const pl_ps_core *core)
 {
-    /* Not so long that a waiting chief could be taken for lost. */
+    /* Short enough that a waiting chief is not considered lost. */
     int64_t most = core->opts.heartbeat_ms * MS / 2;
     if (core->failed || core->now_ns - core->asked_usage_ns > most)
         return true;
@@ -70,7 +69,7 @@ static pl_worker_report row_of(const pl_ps_core *core, int32_t worker)
     if (member->report != NULL &&
         pl_worker_report_parse(&row, member->report, member->report_bytes) ==
             PL_OK) {
-        row.index = worker; /* not what it says of itself */
+        row.index = worker; /* whatever index it reports */
         if (core->mode->lock_step) {
             row.held_seconds = member->held_s;
             row.held_steps =
@@ -94,7 +93,7 @@ static pl_task_report usage_of(const pl_member *member)
     return row;
 }
 
-/* The reports of the workers, and what the other tasks used. */
+/* Collect the reports of the workers and the usage of the other tasks. */
 static pl_status gather(const pl_ps_core *core, pl_job_reports *out)
 {
     const pl_member *evaluator = &core->members[core->opts.workers];
@@ -112,7 +111,7 @@ static pl_status gather(const pl_ps_core *core, pl_job_reports *out)
     return PL_OK;
 }
 
-/* What the chief needs for the summary, as JSON. */
+/* Send the chief what it needs for the summary, as JSON. */
 void pl_core_send_reports(pl_ps_core *core, const pl_member *chief)
 {
     pl_job_reports reports = {
@@ -139,7 +138,7 @@ void pl_core_send_reports(pl_ps_core *core, const pl_member *chief)
     pl_mem_free(text);
 }
 
-/* How many gradients of each worker the frozen parameters hold. */
+/* Send how many gradients of each worker the frozen parameters include. */
 void pl_core_send_counts(pl_ps_core *core, const pl_member *chief)
 {
     int64_t counts[PL_CLUSTER_WORKERS_MAX];

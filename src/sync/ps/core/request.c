@@ -1,18 +1,18 @@
-/* Requests of tasks: how they arrive, in pieces and twice, and their answers.
+/* Requests of tasks: how they arrive, in pieces or repeated, and their answers.
  *
  *   NONE -> ARRIVING -> WAITING -> ANSWERED -> ARRIVING (the next one) ...
  *
  * NONE: none yet, or the last one was refused.  ARRIVING: pieces are missing.
- * WAITING: complete, and the answer is not due.  VOID: the task has joined
- * again since, and the request will never be answered.
+ * WAITING: complete, and the answer is not due.  VOID: the task has rejoined
+ * since, and the request will never be answered.
  *
  * Invariants:
- *   R1  A member has one request at hand, the one with the highest sequence
+ *   R1  A member has one current request, the one with the highest sequence
  *       number; messages about earlier ones are ignored.
- *   R2  A request takes effect once; repeated, it is only answered again.  One
- *       that was refused begins again, and is refused again.
+ *   R2  A request takes effect once; if repeated, it is only answered again.  A
+ *       refused request that is repeated begins again, and is refused again.
  *   R3  An answer carries the sequence number of its request and the
- *       incarnation of the process that asked.
+ *       incarnation of the process that sent it.
  *   R4  A request of another generation or incarnation changes nothing. */
 #include "sync/ps/core/core_priv.h"
 #include "sync/ps/modes/mode.h"
@@ -29,7 +29,7 @@ void pl_core_ack(pl_ps_core *core, const pl_member *member, pl_ps_ack_kind kind)
                   NULL, false);
 }
 
-/* Does this answer carry parameters? */
+/* Whether the answer carries parameters. */
 bool pl_core_has_params(const pl_member *member)
 {
     return member->request.kind == PL_REQUEST_PULL ||
@@ -37,7 +37,7 @@ bool pl_core_has_params(const pl_member *member)
             (member->answer & PL_ANSWER_STOP) == 0);
 }
 
-/* Send the answer, or send it again. */
+/* Send or resend the answer. */
 static void deliver(pl_ps_core *core, pl_member *member)
 {
     switch (member->request.kind) {
@@ -76,7 +76,7 @@ void pl_core_answer(pl_ps_core *core, pl_member *member, unsigned flags)
     member->answer = (uint8_t)flags;
     member->answer_step = core->step;
     if (member == core->members || pl_core_idles(&member->request))
-        core->slowest_known = false; /* it may make gradients again */
+        core->slowest_known = false; /* the worker may make gradients again */
     if (member->request.kind == PL_REQUEST_PULL ||
         member->request.kind == PL_REQUEST_PUSH)
         core->store->answer(core, member);
@@ -119,19 +119,18 @@ void pl_core_end_pause(pl_ps_core *core, pl_member *member)
     if (member == core->members && core->frozen) {
         core->frozen = false;
         core->test_step = 0;
-        pl_ps_core_retry(core, core->now_ns); /* what came meanwhile */
+        pl_ps_core_retry(core, core->now_ns); /* what arrived meanwhile */
         pl_core_release(core);
     }
 }
 
-/* A push that needs no data: too late, or already here.  True: handled. */
 bool pl_core_settle_early(pl_ps_core *core, pl_member *member)
 {
     pl_core_end_pause(core, member);
     return core->mode->begin_push(core, member);
 }
 
-/* A request that is wrong; its sender ends. */
+/* Refuse an invalid request; its sender ends. */
 void pl_core_turn_down(pl_ps_core *core, pl_member *member, const char *why)
 {
     pl_core_refuse(core, member, why);
@@ -200,8 +199,8 @@ static void begin_pull(pl_ps_core *core, pl_member *member,
         return;
     }
     member->stage = PL_STAGE_WAITING;
-    /* A chief that ends the job after a test pushes no more: what waits for
-     * the end of its pause would wait for good. */
+    /* A chief that ends the job after a test pushes no more: requests that wait
+     * for the end of its pause would wait forever. */
     if ((member->request.pull.flags & PL_PULL_FINAL) != 0) {
         pl_core_end_pause(core, member);
         pl_ps_core_retry(core, core->now_ns);
@@ -231,9 +230,9 @@ static void begin_pause(pl_ps_core *core, pl_member *member)
     pl_core_release(core);
 }
 
-/* The chief goes on when all servers have parameters.  Before that no task gets
- * any: a chief that comes back in between gives them once more, perhaps
- * others. */
+/* The chief sends other requests only when all servers have parameters.  Before
+ * that no task gets any: a chief that restarts in between sends them again,
+ * perhaps different ones. */
 static void note_ready(pl_ps_core *core, const pl_member *member,
                        pl_ps_request_kind kind)
 {
@@ -291,7 +290,7 @@ static void begin(pl_ps_core *core, pl_member *member,
     }
 }
 
-/* A message of a member that is no request, or one that cannot be. */
+/* Handle a member's message that is not a request, or an invalid one. */
 static void on_malformed(pl_ps_core *core, pl_member *member,
                          const pl_message *message)
 {
@@ -308,7 +307,7 @@ static void on_malformed(pl_ps_core *core, pl_member *member,
     pl_core_turn_down(core, member, why);
 }
 
-/* The request at hand once more: a piece of it, or a question about it. */
+/* A message of the current request: one of its pieces, or a probe. */
 static void again(pl_ps_core *core, pl_member *member,
                   const pl_ps_request *request, const pl_message *message)
 {
@@ -332,7 +331,7 @@ static void again(pl_ps_core *core, pl_member *member,
     case PL_STAGE_ANSWERED:
         deliver(core, member);
         break;
-    case PL_STAGE_NONE: /* it was refused: so it is again */
+    case PL_STAGE_NONE: /* it was refused, and is refused again */
         begin(core, member, request, message);
         break;
     case PL_STAGE_VOID:
@@ -359,7 +358,7 @@ static bool is_peer(const pl_member *member, pl_peer peer)
     return member->peer == peer && member->state != PL_MEMBER_ABSENT;
 }
 
-/* Where it was found the last time, else by looking at all. */
+/* Look at the place where it was last found, then at all members. */
 static pl_member *find_member(pl_ps_core *core, pl_peer peer)
 {
     int32_t *guess = &core->by_peer[(uint32_t)peer & core->guess_mask];
@@ -397,7 +396,7 @@ static void from_member(pl_ps_core *core, pl_member *member,
         begin(core, member, &request, message);
 }
 
-/* The number of a peer is now another's. */
+/* The number of a peer was reassigned. */
 static void forget_peer(pl_ps_core *core, pl_peer peer)
 {
     for (int32_t i = 0; i < core->member_count; i++)

@@ -1,34 +1,34 @@
-/* Checkpoints: when a server may begin its part, when a checkpoint counts, and
+/* Checkpoints: when a server may begin its shard, when a checkpoint counts, and
  * when it is given up.
  *
- * The chief stops all workers between two gradients (PAUSE), then asks every
- * server to save (SAVE), with what each worker's count is: a server begins
- * when it has applied these gradients, all of which it has (async.c).
- * From then on its part is written as it was at this moment, while updates go
- * on (ops.touch); when all have begun the chief lets the workers go.  Each
- * server tells server 0 that its part is written (SAVED, until it is heard);
- * when all are, server 0 writes the manifest, by which the checkpoint counts.
- * When one failed, or the chief was lost before all had begun, the checkpoint
- * is given up: those before it still count.
+ * The chief stops all workers between two gradients (PAUSE), then sends every
+ * server a SAVE request with each worker's count: a server begins when it has
+ * applied these gradients, all of which it has (async.c).  From then on its
+ * shard is written in the state of this moment, while updates continue
+ * (ops.touch); when all servers have begun, the chief lets the workers
+ * continue.  Each server notifies server 0 that its shard is written (SAVED,
+ * repeated until acknowledged); when all are, server 0 writes the manifest,
+ * which completes the checkpoint.  If one failed, or the chief was lost before
+ * all had begun, the checkpoint is given up; earlier ones still count.
  *
  * A rolled-back job reads its parameters by LOAD, the same plan for all.
  *
- * What the disk of a server does:
- *   NOTHING -> PART -> NOTHING       its part is written, or was cancelled
+ * What a server does on its disk:
+ *   NOTHING -> PART -> NOTHING       its shard is written, or was cancelled
  *   NOTHING -> MANIFEST -> NOTHING   server 0: the checkpoint is completed
- *   NOTHING -> LOAD -> NOTHING       its part is read, or was cancelled
+ *   NOTHING -> LOAD -> NOTHING       its shard is read, or was cancelled
  *
  * Invariants:
- *   K1  A server begins its part only when it has applied as many gradients of
- *       each worker as the chief's request says.
- *   K2  From when the chief was told these numbers until the workers go on, no
- *       gradient is applied at server 0.
- *   K3  The manifest is written only when every server has reported a good part
- *       of this save.
+ *   K1  A server begins its shard only when it has applied as many gradients of
+ *       each worker as the chief's request states.
+ *   K2  From the time the chief got these numbers until the workers continue,
+ *       no gradient is applied at server 0.
+ *   K3  The manifest is written only when every server has reported a good
+ *       shard of this save.
  *   K4  A save that was given up is never completed; a manifest that is being
  *       written is not given up.
- *   K5  A server repeats the outcome of its part until server 0 has heard it.
- */
+ *   K5  A server repeats the outcome of its shard until server 0 acknowledges
+ *       it. */
 #include "sync/ps/core/core_priv.h"
 #include "sync/ps/modes/mode.h"
 #include "sync/ps/store/store.h"
@@ -58,7 +58,7 @@ void pl_core_save_close(pl_ps_core *core)
     pl_mem_free(core->save.parts);
 }
 
-/* Server 0: the save at hand is over. */
+/* Server 0: the current save has ended. */
 static void end_save(pl_ps_core *core, pl_saved outcome, const char *why)
 {
     pl_core_save *save = &core->save;
@@ -71,7 +71,7 @@ static void end_save(pl_ps_core *core, pl_saved outcome, const char *why)
     pl_core_release(core);
 }
 
-/* Give up what the ops are doing; not a manifest, which may count already. */
+/* Cancel the operation under way; not a manifest, which may count already. */
 static void cancel(pl_ps_core *core)
 {
     pl_storing what = core->save.storing;
@@ -125,7 +125,7 @@ void pl_core_begin_save(pl_ps_core *core, pl_member *member,
     }
     if (!take_plan(core, member, message))
         return;
-    /* One that a chief before has begun here, but not everywhere. */
+    /* Cancel a save that an earlier chief began on some servers only. */
     cancel(core);
     save->tell = false;
     if (save->active)
@@ -147,8 +147,8 @@ void pl_core_begin_load(pl_ps_core *core, pl_member *member,
     pl_core_release(core);
 }
 
-/* A checkpoint is of one moment: each server waits until it has applied the
- * gradients that server 0 had applied. */
+/* All shards of a checkpoint have the same state: each server waits until it
+ * has applied the gradients that server 0 had applied. */
 static bool counts_agree(const pl_ps_core *core)
 {
     for (int32_t w = 0; w < core->opts.workers; w++) {
@@ -215,7 +215,7 @@ void pl_core_send_saved(pl_ps_core *core, const pl_member *chief)
         core, chief, pl_ps_save_answer_encode(core->step, outcome), save->why);
 }
 
-/* Server 0: when all parts are there, complete the checkpoint. */
+/* Server 0: complete the checkpoint when all shards are written. */
 static void try_commit(pl_ps_core *core)
 {
     pl_core_save *save = &core->save;
@@ -234,7 +234,7 @@ static void try_commit(pl_ps_core *core)
         save->storing = PL_STORING_MANIFEST;
 }
 
-/* The first reason stays. */
+/* The first reason is kept. */
 static void note_part(pl_ps_core *core, int32_t server, pl_ps_part part,
                       const char *who, const char *why, size_t bytes)
 {
@@ -257,7 +257,7 @@ void pl_core_on_saved(pl_ps_core *core, const pl_member *from,
     pl_ps_saved saved;
     if (!pl_core_leads(core) || server < 1 ||
         !pl_ps_saved_decode(&saved, message) || saved.number > save->number)
-        return; /* it is told again when we have begun */
+        return; /* it is repeated until we have begun */
     pl_frame heard =
         pl_ps_saved_encode(&(pl_ps_saved) { .number = saved.number });
     pl_core_send(core, from->peer, pl_core_stamp(heard, from->incarnation),
@@ -289,7 +289,7 @@ void pl_core_say_saved(pl_ps_core *core)
 {
     const pl_core_save *save = &core->save;
     if (core->own_incarnation == 0)
-        return; /* said when server 0 knows us */
+        return; /* sent when we have joined server 0 */
     pl_ps_saved saved = {
         .number = save->number,
         .outcome = save->own.outcome,
@@ -329,7 +329,7 @@ void pl_core_save_reset(pl_ps_core *core)
     save->why[0] = '\0';
 }
 
-/* The chief was told that all wait, and what each worker's count is. */
+/* Whether the chief was notified that all workers wait, with their counts. */
 static bool counts_are_told(const pl_ps_core *core)
 {
     const pl_member *chief = core->members;
@@ -358,7 +358,7 @@ void pl_core_watch_save(pl_ps_core *core)
     try_commit(core);
 }
 
-/* The part of the last checkpoint is in place. */
+/* The shard of the last checkpoint was read. */
 static void finish_load(pl_ps_core *core)
 {
     const pl_core_save *save = &core->save;
@@ -391,7 +391,7 @@ void pl_ps_core_stored(pl_ps_core *core, const pl_ps_stored *stored,
     save->storing = PL_STORING_NOTHING;
     snprintf(who, sizeof who, "ps %d", core->opts.index);
     if (what == PL_STORING_MANIFEST) {
-        if (save->active) /* not rolled back meanwhile */
+        if (save->active) /* the job was not rolled back meanwhile */
             end_save(core, stored->outcome, why);
     } else if (what == PL_STORING_LOAD && stored->outcome == PL_SAVED_GOOD) {
         finish_load(core);
@@ -422,5 +422,5 @@ void pl_ps_core_retry(pl_ps_core *core, int64_t now_ns)
         return;
     core->save.held = false;
     core->mode->retry(core);
-    pl_core_release(core); /* also where the gradient's worker is gone */
+    pl_core_release(core); /* also if the gradient's worker is gone */
 }

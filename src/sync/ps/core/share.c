@@ -1,23 +1,24 @@
-/* Whose share of the data a worker reads in async and ssp.
+/* Which data share a worker reads in async and ssp.
  *
- * Data is dealt in shares, one a worker.  In async and ssp a worker reads its
- * own at its own pace, and `own` of a member is how many gradients of its
- * share were applied, by any worker.
+ * Data is dealt in shares, one per worker.  In async and ssp a worker reads its
+ * own at its own pace, and `own` of a member is how many gradients of its share
+ * were applied, by any worker.
  *
- * Where the job goes on without a worker, the rest of its share would not be
- * read.  So a worker that has read its own up to the end of an epoch asks
- * server 0 whose to read on (SHARE), up to the same end: that of one that is
- * gone and unread, or its own.  The chief, at the very end, waits for
- * the answer until all others are done: however late one is lost, someone is
- * there.  The asker's gradients count for that share, at the same place in a
- * checkpoint; server 0 tells the other servers so with each one (APPLY).
+ * If the job continues without a worker, the rest of its share would not be
+ * read.  So a worker that has read its own share up to the end of an epoch asks
+ * server 0 which share to read next (SHARE), up to the same end: that of a lost
+ * worker, or its own.  At the end of the training the chief's request is
+ * answered only when all others are done: however late a worker is lost, the
+ * chief can read its share.  The gradients count for that share, at the same
+ * place in a checkpoint; server 0 notifies the other servers with each gradient
+ * (APPLY).
  *
- * When its worker joins, or asks for it, it takes its share back; the
- * gradients of the worker that read it before are dropped, upon which that one
- * asks, too.
+ * When the owner of a share joins, or requests it, it takes the share back; the
+ * gradients of the worker that was reading it are dropped, and that worker
+ * sends a request, too.
  *
  *   H1  Every share is read to its end, unless the job stops early.
- *   H2  A share has one reader at a time: none of its batches counts twice. */
+ *   H2  A share has one reader at a time: no batch of it counts twice. */
 #include "sync/ps/core/core_priv.h"
 #include "sync/ps/modes/mode.h"
 
@@ -25,7 +26,7 @@
 
 #define NOBODYS (-1)
 
-/* From here on `member`, and no other, reads that share. */
+/* Make `member` the only reader of that share. */
 static void take(pl_ps_core *core, pl_member *member, int32_t share)
 {
     pl_member *owner = &core->members[share];
@@ -48,7 +49,7 @@ pl_member *pl_core_share_of(pl_ps_core *core, const pl_member *member)
     return member->reads == NOBODYS ? NULL : &core->members[member->reads];
 }
 
-/* The job does not wait for its worker, and no other has taken it. */
+/* Whether the job does not wait for its worker, and no other reads it. */
 static bool is_left_alone(const pl_ps_core *core, int32_t share)
 {
     const pl_member *member = &core->members[share];
@@ -59,7 +60,7 @@ static bool is_left_alone(const pl_ps_core *core, int32_t share)
            core->members[member->reader].state != PL_MEMBER_HERE;
 }
 
-/* What this worker shall read; NOBODYS: that must wait. */
+/* The share that this worker should read; NOBODYS: the answer must wait. */
 static int32_t find_share(const pl_ps_core *core, const pl_member *member)
 {
     bool waits = member->request.share.wait;

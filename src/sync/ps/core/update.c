@@ -1,6 +1,6 @@
 /* What all modes share: how gradients are combined and applied, when a job has
- * had its last step, and which waiting requests may be answered.  How
- * gradients become updates is the mode's (mode.h). */
+ * made its last step, and which waiting requests may be answered.  The mode
+ * decides how gradients become updates (mode.h). */
 #include "sync/ps/core/core_priv.h"
 #include "sync/ps/modes/mode.h"
 #include "sync/ps/store/store.h"
@@ -41,7 +41,8 @@ void pl_core_note_have(pl_ps_core *core, int32_t worker, int32_t ps,
     member->have_count += *have == member->have_of;
 }
 
-/* Counted once for each gradient, which is as much work as its messages. */
+/* The count is made once for each gradient, which takes as long as its
+ * messages. */
 bool pl_core_is_elsewhere(pl_ps_core *core, int32_t worker, int64_t number)
 {
     pl_member *member = &core->members[worker];
@@ -59,7 +60,7 @@ void pl_core_forget_have(pl_ps_core *core, int32_t worker)
 {
     for (int32_t j = 0; j < core->opts.ps; j++)
         core->have[worker * core->opts.ps + j] = -1;
-    core->members[worker].have_of = INT64_MIN; /* of none yet */
+    core->members[worker].have_of = INT64_MIN; /* no step or request yet */
     core->members[worker].have_count = 0;
 }
 
@@ -99,7 +100,7 @@ void pl_core_update(pl_ps_core *core, const int32_t *workers, int32_t count)
 
 unsigned pl_core_stop_flag(const pl_ps_core *core)
 {
-    /* Not in lock step, only server 0's count is the job's. */
+    /* Without lock step, only server 0's count is that of the job. */
     bool counts = core->mode->lock_step || pl_core_leads(core);
     bool over = core->stopping || (counts && core->opts.end_step > 0 &&
                                    core->step >= core->opts.end_step);
@@ -135,7 +136,7 @@ void pl_core_send_have(pl_ps_core *core, int32_t worker)
 {
     pl_ps_have have = core->mode->have(core, worker);
     if (core->own_incarnation == 0)
-        return; /* said when server 0 knows us */
+        return; /* sent when we have joined server 0 */
     pl_core_send(core, PL_PEER_COORDINATOR,
                  pl_core_stamp(pl_ps_have_encode(&have), core->own_incarnation),
                  NULL, false);
@@ -176,7 +177,7 @@ static bool may_pull(pl_ps_core *core, pl_member *member, unsigned *flags)
     const pl_ps_pull *pull = &member->request.pull;
     if (!pl_core_has_parameters(core) || !pl_core_servers_here(core))
         return false;
-    /* A gradient is still to be applied. */
+    /* A gradient has yet to be applied. */
     if ((pull->flags & PL_PULL_FINAL) != 0 &&
         (core->save.held || core->step < pull->step))
         return false;
@@ -197,8 +198,8 @@ static bool may_pull(pl_ps_core *core, pl_member *member, unsigned *flags)
            core->mode->may_go_on(core, member, flags);
 }
 
-/* The job ends, for which all servers had parameters, and this one has none:
- * it is new since the chief left (members.c), and no task gives it any. */
+/* Whether the job ends and this server has no parameters, though all had them:
+ * it joined after the chief left (members.c), and no task will send any. */
 static bool is_hollow(const pl_ps_core *core)
 {
     return !pl_core_leads(core) && core->stopping && !core->failed &&
@@ -217,13 +218,13 @@ static void release_pull(pl_ps_core *core, pl_member *member)
     }
     if (!may_pull(core, member, &flags))
         return;
-    /* A worker that comes back from here on is too late. */
+    /* A worker that rejoins from now on is too late. */
     if ((member->request.pull.flags & PL_PULL_FINAL) != 0)
         core->stopping = true;
     pl_core_answer(core, member, flags);
 }
 
-/* Answer the request that waits, if that can be. */
+/* Answer the waiting request, if possible. */
 static void release_one(pl_ps_core *core, pl_member *member)
 {
     switch (member->request.kind) {

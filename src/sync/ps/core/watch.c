@@ -2,14 +2,15 @@
  *
  * Invariants:
  *   L1  Only server 0 declares a task lost; the others follow (follow.c).
- *   L2  A task is lost by silence or by being stuck (job/member/liveness.h),
- *       or as L3 says, and in no other way.
- *   L3  A task that must join is waited for no longer than --join-timeout,
- *       and a lost task no longer than --rejoin-timeout.  Where a supervisor
- *       can restart it, a task that does not rejoin after a rollback is lost
- *       after half of that time, once, and the time begins again.
- *   L4  The other servers are told of the end only when the job has failed, or
- *       when no worker is waited for and the chief is done.
+ *   L2  A task is lost by silence or by being stuck (job/member/liveness.h), or
+ *       by L3, and in no other way.
+ *   L3  Server 0 waits for a task that must join no longer than --join-timeout,
+ *       and for a lost task no longer than --rejoin-timeout.  If a supervisor
+ *       can restart it, a task that does not rejoin after a rollback is
+ *       declared lost after half of --join-timeout, once, and the time starts
+ *       again.
+ *   L4  The other servers are notified of the end only when the job has failed,
+ *       or when no worker is waited for and the chief is done.
  *   L5  Server 0 ends only after all other servers have left, or, when the job
  *       failed, after a grace period. */
 #include "sync/ps/core/core_priv.h"
@@ -19,7 +20,7 @@
 
 #include <stdio.h>
 
-#define SAY_NS   INT64_C(5000000000) /* between lines about awaited tasks */
+#define SAY_NS   INT64_C(5000000000) /* between log lines about missing tasks */
 #define ASK_NS   INT64_C(500000000)  /* between messages about the end */
 #define GRACE_NS INT64_C(2000000000) /* for goodbyes after a failure */
 #define MS       INT64_C(1000000)
@@ -29,7 +30,7 @@ static bool is_server(const pl_ps_core *core, const pl_member *member)
     return pl_core_id(core, member) > core->opts.workers;
 }
 
-/* What follows the loss of this member. */
+/* What the job does after the loss of this member. */
 static const char *next_of(const pl_ps_core *core, const pl_member *member)
 {
     bool waits = member == core->members ||
@@ -95,8 +96,8 @@ static void watch_here(pl_ps_core *core, pl_member *member)
         lose(core, member, state);
 }
 
-/* Until the chief has left its part of the parameters is needed; once all
- * have, no request asks for it. */
+/* A server's partition is needed until the chief has left; once all have left,
+ * no request needs it. */
 static bool server_is_needed(pl_ps_core *core, pl_member *server)
 {
     char name[32];
@@ -112,8 +113,8 @@ static bool server_is_needed(pl_ps_core *core, pl_member *server)
     return !core->failed;
 }
 
-/* The job is done and the server is gone for good: who still wants its part of
- * the parameters waits in vain. */
+/* The job is done and the server will not rejoin: dismiss the tasks that still
+ * wait for its partition. */
 static void send_away(pl_ps_core *core, const pl_member *server)
 {
     char name[32], why[PL_MEMBER_TEXT + 96];
@@ -128,8 +129,8 @@ static void send_away(pl_ps_core *core, const pl_member *server)
     }
 }
 
-/* The job was rolled back to its end after this worker had been dismissed: no
- * step is left that would need it. */
+/* Whether the job was rolled back to its end after this worker had been
+ * dismissed: no remaining step needs it. */
 static bool did_its_part(const pl_ps_core *core, const pl_member *member)
 {
     return member->dismissed && pl_core_is_worker(core, member) &&
@@ -155,7 +156,7 @@ static void watch_lost(pl_ps_core *core, pl_member *member)
         }
     } else if (core->stopping && member != core->members &&
                !pl_core_counts(core, member)) {
-        return; /* the chief alone has something left to do */
+        return; /* only the chief has anything left to do */
     }
     if (did_its_part(core, member)) {
         leave(core, member);
@@ -176,7 +177,7 @@ static void watch_lost(pl_ps_core *core, pl_member *member)
     pl_core_end(core, true, "%s", text);
 }
 
-/* Who must come before anything can happen. */
+/* Whether this task must join before training can begin. */
 static bool expected(const pl_ps_core *core, int32_t id)
 {
     if (id < core->opts.workers)
@@ -184,8 +185,8 @@ static bool expected(const pl_ps_core *core, int32_t id)
     return pl_core_leads(core) && id > core->opts.workers + 1;
 }
 
-/* The job was rolled back when a worker that had done its part was gone
- * already: where it can do without a worker, it does. */
+/* The job was rolled back after a worker had finished and exited: continue
+ * without it. */
 static void go_on_without(pl_ps_core *core)
 {
     char name[32];
@@ -200,8 +201,8 @@ static void go_on_without(pl_ps_core *core)
     pl_core_release(core);
 }
 
-/* Tasks that were frozen when server 0 was lost have no heartbeats there that
- * it could miss. */
+/* Tasks that were frozen when server 0 was lost are not members of its new
+ * process, which cannot detect their silence. */
 static bool restart_absent(pl_ps_core *core)
 {
     char name[32];
@@ -232,7 +233,7 @@ static void watch_absent(pl_ps_core *core)
 {
     char names[256] = "", name[32];
     size_t used = 0;
-    bool gone = true; /* all that are absent */
+    bool gone = true; /* all absent tasks are gone */
     for (int32_t i = 0; i < core->member_count; i++) {
         if (!expected(core, i) || core->members[i].state != PL_MEMBER_ABSENT)
             continue;
@@ -263,7 +264,7 @@ static void watch_absent(pl_ps_core *core)
     }
 }
 
-/* One that was started with the others will come. */
+/* Whether an evaluator that was started with the job has yet to join. */
 static bool evaluator_comes(const pl_ps_core *core)
 {
     return core->members[core->opts.workers].state == PL_MEMBER_ABSENT &&
@@ -272,7 +273,7 @@ static bool evaluator_comes(const pl_ps_core *core)
            core->now_ns - core->begin_ns <= core->opts.join_ms * MS;
 }
 
-/* Server 0: tell the other servers when all tasks have left. */
+/* Server 0: notify the other servers when all tasks have left. */
 static void watch_end(pl_ps_core *core)
 {
     bool servers = false, tasks = false;
@@ -292,8 +293,8 @@ static void watch_end(pl_ps_core *core)
                     (i == workers && evaluator_comes(core));
     }
     bool late = core->failed && core->now_ns - core->said_ns > GRACE_NS;
-    /* A chief that dies before it has told of the end, or a worker, is started
-     * again and comes back. */
+    /* A chief that dies before it reported the end, or a worker, is restarted
+     * and rejoins. */
     bool stays = core->opts.held && !core->failed && !core->dismissed;
     if (stays || (tasks && !late))
         return;

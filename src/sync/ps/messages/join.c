@@ -1,12 +1,12 @@
-/* The tables of what JOIN and WELCOME say as text.  Decides which fields a task
- * must tell, and their ranges. */
+/* The tables of the text fields of JOIN and WELCOME.  Decides which fields are
+ * required, and their ranges. */
 #include "sync/ps/messages/join.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Floats of a model: a terabyte of parameters is a mistake. */
+/* Floats of a model: a terabyte of parameters is taken for a mistake. */
 #define FLOATS_MOST INT64_C(274877906944)
 
 #define SIZE(member)                                                           \

@@ -34,7 +34,7 @@ static size_t packed_bytes(int64_t count, int width)
     return (size_t)((count * width + 7) / 8);
 }
 
-/* Pack the differences of one block behind its width; returns its bytes. */
+/* Pack the differences of one block after its width; returns its bytes. */
 static size_t write_block(int64_t count, const uint64_t *keys, uint64_t before,
                           uint8_t *out)
 {
@@ -48,7 +48,7 @@ static size_t write_block(int64_t count, const uint64_t *keys, uint64_t before,
     PL_ASSERT(width <= WIDTH_MOST);
     size_t bytes = packed_bytes(count, width);
     *out++ = (uint8_t)width;
-    /* Bits gather in a word, which leaves by whole bytes. */
+    /* Bits are collected in a word and written as whole bytes. */
     uint64_t word = 0;
     int used = 0;
     uint8_t *at = out;
@@ -114,7 +114,7 @@ pl_status pl_key_list_read(int64_t count, const uint8_t *in, size_t bytes,
             from = memcpy(last, from, packed);
         before = read_block(n, width, from, before, keys + k);
         at += packed;
-        /* They only rise: the last one shows whether all are inside. */
+        /* Keys only rise: the last one shows whether all are in range. */
         if (before > limit)
             return PL_FAIL(PL_FORMAT, "key %llu; there are %llu here",
                            (unsigned long long)(before - 1),

@@ -1,11 +1,11 @@
-/* How each message of a parameter-server job lies in a frame: the only place
- * that knows what `first`, `value` and the flags mean for a kind.  Decoding
+/* The layout of each message of a parameter-server job in a frame: only this
+ * file knows what `first`, `value` and the flags mean for a kind.  Decoding
  * neither allocates nor copies a payload. */
 #include "sync/ps/messages/messages.h"
 
 #include <string.h>
 
-/* A number of a worker that came as 64 bits. */
+/* Whether a received 64-bit number is a possible worker number. */
 static bool is_worker(int64_t worker)
 {
     return worker >= 0 && worker <= INT32_MAX;
@@ -26,8 +26,8 @@ static uint64_t float_bytes(const pl_frame *frame)
     return (uint64_t)frame->count * sizeof(float);
 }
 
-/* The kind of the frame, and the flags that tell requests of one frame kind
- * apart. */
+/* The kind of the frame, and the flags that distinguish requests of one frame
+ * kind. */
 static const struct {
     pl_frame_kind frame;
     uint8_t flags;
@@ -152,8 +152,8 @@ static bool decode_pull(pl_ps_pull *out, const pl_frame *frame)
     return frame->value[1] >= 0;
 }
 
-/* `value` was the place of the floats among the optimizer's slots: there are
- * none on the wire. */
+/* `value` selected an optimizer slot in earlier versions; slots are no longer
+ * sent. */
 static bool decode_init(pl_ps_init *out, const pl_frame *frame)
 {
     *out = (pl_ps_init) { .step = frame->step,
@@ -378,7 +378,7 @@ pl_frame pl_ps_deal_answer_encode(const pl_ps_deal_answer *answer,
     return frame;
 }
 
-/* A deal is among one worker or more, all of them of this job. */
+/* Whether a deal has at least one worker, and only workers of this job. */
 static bool is_deal(const pl_workers *set, int32_t workers)
 {
     int32_t count = 0;
@@ -412,7 +412,7 @@ pl_frame pl_ps_save_answer_encode(int64_t step, pl_saved outcome)
     return frame;
 }
 
-/* What is not known is a failure. */
+/* An unknown outcome is a failure. */
 static pl_saved outcome_of(int64_t value)
 {
     return value == PL_SAVED_GOOD || value == PL_SAVED_WRITING ||
@@ -644,7 +644,7 @@ pl_frame pl_ps_saved_encode(const pl_ps_saved *saved)
     };
 }
 
-/* A part that is told of is written, or failed. */
+/* A reported shard is written, or failed. */
 bool pl_ps_saved_decode(pl_ps_saved *out, const pl_message *message)
 {
     const pl_frame *frame = &message->frame;

@@ -23,8 +23,8 @@ typedef struct pl_pieces {
     int64_t first, count; /* the range, in floats */
     int64_t size;         /* floats of a piece; the last may be shorter */
     int32_t per_plane;
-    int32_t planes; /* at hand */
-    int32_t room;   /* flags there are */
+    int32_t planes; /* in use */
+    int32_t room;   /* flags allocated */
     int32_t here;
     bool *flags;
 } pl_pieces;
@@ -35,8 +35,8 @@ typedef struct pl_piece_range {
     uint32_t count;
 } pl_piece_range;
 
-/* The part of a block of `total` floats that server `index` of `servers` has:
- * whole cache lines, as even as can be. */
+/* The partition of a block of `total` floats that server `index` of `servers`
+ * holds: whole cache lines, as even as possible. */
 void pl_pieces_shard(int64_t total, int32_t servers, int32_t index,
                      int64_t *first, int64_t *count);
 
@@ -45,18 +45,18 @@ pl_status pl_pieces_init(pl_pieces *pieces, int64_t first, int64_t count,
                          int64_t size, int32_t planes_max) PL_MUST_CHECK;
 void pl_pieces_close(pl_pieces *pieces);
 
-/* None is here any more; `planes` are to come. */
+/* Forget all pieces; `planes` planes are expected. */
 void pl_pieces_reset(pl_pieces *pieces, int32_t planes);
 int32_t pl_pieces_total(const pl_pieces *pieces);
 bool pl_pieces_complete(const pl_pieces *pieces);
 bool pl_pieces_windowed(const pl_pieces *pieces); /* more than a window */
 pl_piece_range pl_pieces_range(const pl_pieces *pieces, int32_t index);
-/* Which piece this is; -1: none of ours. */
+/* The index of a piece; -1: not a piece of this range. */
 int32_t pl_pieces_find(const pl_pieces *pieces, int64_t plane, int64_t first,
                        int64_t count);
-/* Piece `index` is here; false when it already was. */
+/* Piece `index` has arrived; false when it already had. */
 bool pl_pieces_mark(pl_pieces *pieces, int32_t index);
-/* All pieces of plane 0 that overlap these floats are here. */
+/* Whether all pieces of plane 0 that overlap these floats have arrived. */
 bool pl_pieces_have(const pl_pieces *pieces, int64_t first, int64_t count);
 
 /* The sending side: what was sent and what was acknowledged. */
@@ -72,7 +72,7 @@ pl_status pl_stream_init(pl_stream *stream, int64_t first, int64_t count,
                          int64_t size, int32_t planes_max) PL_MUST_CHECK;
 void pl_stream_close(pl_stream *stream);
 void pl_stream_start(pl_stream *stream, int32_t planes, bool backward);
-/* Send again what is not acknowledged. */
+/* Resend what is not acknowledged. */
 void pl_stream_retry(pl_stream *stream);
 /* The next piece to send now, or -1. */
 int32_t pl_stream_next(pl_stream *stream);

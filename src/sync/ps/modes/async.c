@@ -1,35 +1,35 @@
 /* async: each gradient becomes an update of its own, on all servers or on none,
- * whatever dies in the middle of a push.
+ * whichever task dies in the middle of a push.
  *
- * A gradient is named by its worker's incarnation and the sequence of its
- * push.  A server other than 0 that has received all of one keeps it, reports
- * it to server 0 (HAVE) and repeats that until it is told the verdict (APPLY).
- * Server 0 applies a gradient once it is complete on all servers, and tells
- * the others; it may drop one earlier.  What it has not applied when a worker
- * joins again can never be completed and is dropped.  So
+ * A gradient is identified by its worker's incarnation and the sequence of its
+ * push.  A server other than 0 that has received all of a gradient keeps it,
+ * reports it to server 0 (HAVE) and repeats that until it receives the verdict
+ * (APPLY).  Server 0 applies a gradient once it is complete on all servers, and
+ * notifies the others; it may drop one earlier.  A gradient that it has not
+ * applied when the worker rejoins can never be completed and is dropped.  So
  *
  * I1  a gradient that server 0 applied is complete on every other server, which
  *     keeps it until it has applied it;
  * I2  a gradient that server 0 did not apply is applied by no server;
- * I3  a worker that was let in by a server has no unsettled gradient there, so
- *     what server 0 told it about its gradients stays true;
+ * I3  a worker that was admitted by a server has no unsettled gradient there,
+ *     so the counts that it got from server 0 remain true;
  * I4  a checkpoint, whose counts are server 0's, waits on each server for
  *     verdicts only, never for data.
  *
- * An unsettled gradient of a worker that never returns changes nothing.
+ * An unsettled gradient of a worker that never rejoins changes nothing.
  *
- * With --steps workers go on only with a grant of server 0:
+ * With --steps, workers continue only with a grant of server 0:
  *
- * I5  no more grants are out than steps are left, so the count comes out
+ * I5  no more grants are in use than steps are left, so the number of steps is
  *     exact.
  *
- * Where the chief's tests decide, workers also need a grant to reach the step
- * of the next one, and beyond it only the chief gets one:
+ * If the chief's tests affect training, workers also need a grant to reach the
+ * step of the next test, and beyond it only the chief gets one:
  *
- * I6  while the chief makes gradients, no other worker's update follows the
- *     one of a test's step before the job was frozen for that test and went
- *     on.  (A worker that was lost with its grant may add one; in ssp those
- *     that the chief waits for go on.) */
+ * I6  while the chief makes gradients, no other worker's update follows that of
+ *     a test's step before the job was frozen for that test and resumed.  (A
+ *     worker that was lost with its grant may add one; in ssp the workers that
+ *     the chief waits for continue.) */
 #include "sync/ps/modes/mode.h"
 
 bool pl_async_begin_push(pl_ps_core *core, pl_member *member)
@@ -41,7 +41,7 @@ bool pl_async_begin_push(pl_ps_core *core, pl_member *member)
     return true;
 }
 
-/* With --steps: all gradients that are still wanted are being made. */
+/* With --steps: whether all gradients that are still needed were granted. */
 static bool all_granted(const pl_ps_core *core)
 {
     return core->opts.end_step > 0 &&
@@ -61,9 +61,9 @@ static void make_update(pl_ps_core *core, pl_member *member, int32_t share)
     pl_core_grant(core, member, false);
 }
 
-/* What became of a gradient is known: its worker may go on, and the chief or
- * the evaluator may have waited for it.  Other workers wait for the end of the
- * job or of a freeze, or in ssp for the slowest worker. */
+/* A gradient was settled: its worker may continue, and the chief or the
+ * evaluator may have waited for it.  Other workers wait for the end of the job
+ * or of a freeze, or in ssp for the slowest worker. */
 static void release_after(pl_ps_core *core, pl_member *member)
 {
     member->gradient = NULL;
@@ -89,12 +89,11 @@ static void send_verdict(pl_ps_core *core, const pl_member *server,
         false);
 }
 
-/* Server 0: apply or drop a complete gradient, if that can be said. */
+/* Server 0: apply or drop a complete gradient, if that can be decided. */
 static void settle(pl_ps_core *core, pl_member *member)
 {
     const pl_member *share = pl_core_share_of(core, member);
-    /* A worker that was lost may return when another one has made its
-     * gradient. */
+    /* A lost worker may return after another worker has made its gradient. */
     bool unwanted = core->stopping || share == NULL ||
                     (!member->granted && all_granted(core));
     if (!unwanted && !pl_core_is_elsewhere(core, pl_core_id(core, member),
@@ -178,7 +177,7 @@ void pl_async_on_apply(pl_ps_core *core, const pl_message *message)
     pl_member *member = &core->members[verdict.worker];
     if (!member->fresh || verdict.incarnation != member->incarnation ||
         verdict.push != member->pushed)
-        return; /* told before */
+        return; /* already received */
     member->fresh = false;
     member->unwanted = verdict.dropped;
     if (!member->unwanted) {
@@ -228,15 +227,15 @@ bool pl_async_is_decided(pl_ps_core *core, const pl_member *member,
     if (!pl_core_leads(core) || (*flags & PL_ANSWER_STOP) != 0 ||
         member->granted)
         return true;
-    /* The chief that froze the job pulls what it tests: no update comes in
-     * between, and no worker that it could wait for moves. */
+    /* The chief that froze the job pulls the parameters to test: no update is
+     * made in between, and no worker that it could wait for advances. */
     if (core->frozen && member == core->members)
         return true;
     *may = false;
     return core->frozen;
 }
 
-/* The chief makes no gradients, and so no tests on the way. */
+/* Whether the chief makes no gradients now, and so no tests. */
 static bool chief_rests(const pl_ps_core *core)
 {
     const pl_member *chief = core->members;
@@ -244,8 +243,8 @@ static bool chief_rests(const pl_ps_core *core)
            (chief->stage == PL_STAGE_WAITING && pl_core_idles(&chief->request));
 }
 
-/* A chief that has not asked for its first parameters learns of a step by its
- * first gradient alone: that one must not come behind the test's step. */
+/* A chief that has not yet pulled learns the step only with its first gradient:
+ * that must not be after the test's step. */
 static bool chief_is_to_begin(const pl_ps_core *core)
 {
     const pl_member *chief = core->members;

@@ -1,11 +1,11 @@
 /* mode.h - how gradients become updates: one table for each --mode.
  *
  * sync   all workers' gradients of a step are one update (sync.c)
- * async  each gradient is an update of its own, at once (async.c)
+ * async  each gradient is an update of its own (async.c)
  * ssp    likewise, and a worker may lead the slowest by --staleness steps
  *        (ssp.c)
  *
- * The core calls the table and knows no mode.
+ * The core only calls the table.
  *
  * Threads: as the core. */
 #ifndef PL_SYNC_PS_MODES_MODE_H
@@ -15,29 +15,30 @@
 
 struct pl_ps_mode_ops {
     const char *name;
-    /* All servers make the same steps: what a worker computes on is of one
-     * step, and a lost worker holds the others up. */
+    /* All servers make the same steps: the parameters that a worker uses belong
+     * to one step, and a lost worker delays the others. */
     bool lock_step;
 
-    /* A push begins, and no data of it was looked at.  True: it needs none,
-     * and is answered or waits. */
+    /* A push begins, before its data is read.  True: it needs none, and is
+     * answered or waits. */
     bool (*begin_push)(pl_ps_core *core, pl_member *member);
-    /* All of a push is here, and is finite. */
+    /* All of a push has arrived, and is finite. */
     void (*gradient_arrived)(pl_ps_core *core, pl_member *member);
-    /* A complete push waits: answer it, if that can be. */
+    /* A complete push waits: answer it, if possible. */
     void (*release_push)(pl_ps_core *core, pl_member *member);
-    /* May this worker make one more gradient?  *flags gets PL_ANSWER_STOP
-     * when there is none left to make. */
+    /* Whether this worker may make one more gradient.  *flags gets
+     * PL_ANSWER_STOP when none is left to make. */
     bool (*may_go_on)(pl_ps_core *core, pl_member *member, unsigned *flags);
-    /* No worker changes the parameters any more until it is answered. */
+    /* Whether no worker changes the parameters until it is answered. */
     bool (*all_wait)(const pl_ps_core *core);
-    /* Make the update that waited until the parameters may change. */
+    /* Make the update that waits until the parameters may change. */
     void (*retry)(pl_ps_core *core);
-    /* Server 0: enough may be here for a step.  Optional; default: nothing. */
+    /* Server 0: there may be enough gradients for a step.  Optional; default:
+     * nothing. */
     void (*try_step)(pl_ps_core *core);
 
-    /* Server 0 and the others: a gradient is complete here; that is so; what
-     * is to be done. */
+    /* The exchange with server 0: make a HAVE, receive it at server 0, receive
+     * the APPLY. */
     pl_ps_have (*have)(const pl_ps_core *core, int32_t worker);
     void (*on_have)(pl_ps_core *core, const pl_member *from,
                     const pl_ps_have *have);
@@ -46,10 +47,10 @@ struct pl_ps_mode_ops {
     /* Optional, default: nothing.  A worker joins: its requests up to this
      * one will never be completed. */
     void (*void_pushes)(pl_ps_core *core, pl_member *member, uint64_t last);
-    /* Optional, default: no.  The gradient of this worker was settled: may
-     * others go on that waited for the slowest worker? */
+    /* Optional, default: no.  The gradient of this worker was settled: whether
+     * others that waited for the slowest worker may continue. */
     bool (*slowest_moved)(pl_ps_core *core, const pl_member *member);
-    /* Optional, default: nothing.  A worker that the job went on without is
+    /* Optional, default: nothing.  A worker that the job continued without is
      * back. */
     void (*catch_up)(pl_ps_core *core, pl_member *member);
 };
@@ -57,7 +58,7 @@ struct pl_ps_mode_ops {
 extern const pl_ps_mode_ops pl_ps_mode_sync, pl_ps_mode_async, pl_ps_mode_ssp;
 const pl_ps_mode_ops *pl_ps_mode_of(pl_ps_mode mode);
 
-/* async.c, for ssp: all but when a worker may go on. */
+/* async.c, for ssp: everything except when a worker may continue. */
 bool pl_async_begin_push(pl_ps_core *core, pl_member *member);
 void pl_async_gradient_arrived(pl_ps_core *core, pl_member *member);
 void pl_async_release_push(pl_ps_core *core, pl_member *member);
@@ -68,12 +69,11 @@ void pl_async_on_have(pl_ps_core *core, const pl_member *from,
                       const pl_ps_have *have);
 void pl_async_on_apply(pl_ps_core *core, const pl_message *message);
 void pl_async_void_pushes(pl_ps_core *core, pl_member *member, uint64_t last);
-/* The part of may_go_on that ssp has, too: true when it is decided, as *may
- * says. */
+/* The part of may_go_on that ssp shares: true when *may is the decision. */
 bool pl_async_is_decided(pl_ps_core *core, const pl_member *member,
                          unsigned *flags, bool *may);
-/* Take one of the gradients that --steps and the next test leave; false: all
- * are taken.  `past_test`: the chief is not there to test. */
+/* Grant one of the gradients that --steps and the next test allow; false: none
+ * is left.  `past_test`: the chief waits and does not test. */
 bool pl_async_grant(pl_ps_core *core, pl_member *member, bool past_test);
 
 #endif

@@ -1,18 +1,18 @@
-/* ssp: as async, but a worker's answer, without which it does not go on, waits
- * while the worker is more than --staleness steps ahead of the slowest.
+/* ssp: as async, but a worker's answer, which it needs to continue, waits while
+ * the worker is more than --staleness steps ahead of the slowest.
  *
- *   C1  A worker's clock (`pace`) counts the gradients it makes, of whichever
- *       data share.
- *   C2  A worker that the job went on without returns with the clock of the
- *       slowest one: it does not hold the others up.
- *   C3  A worker that makes no gradients now holds no worker up.
- *   C4  A chief that waits for the slowest worker does not hold it up before a
- *       test in turn. */
+ *   C1  A worker's clock (`pace`) counts the gradients it makes, of any data
+ *       share.
+ *   C2  A worker that the job continued without returns with the clock of the
+ *       slowest one: it does not delay the others.
+ *   C3  A worker that makes no gradients now delays no worker.
+ *   C4  A chief that waits for the slowest worker does not make it wait for a
+ *       test. */
 #include "sync/ps/modes/mode.h"
 
-/* The worker makes no gradient now: it evaluates, or waits until all others
- * are done.  A chief that has frozen the job is not idle: no worker moves, and
- * one that comes back meanwhile must not get ahead of it. */
+/* Whether the worker makes no gradient now: it evaluates, or waits until all
+ * others are done.  A chief that has frozen the job is not idle: no worker
+ * advances, and one that rejoins meanwhile must not get ahead of it. */
 static bool is_idle(const pl_ps_core *core, const pl_member *member)
 {
     if (member->paused || member->stage != PL_STAGE_WAITING)
@@ -21,7 +21,7 @@ static bool is_idle(const pl_ps_core *core, const pl_member *member)
 }
 
 /* The clock of the slowest worker, or of the slowest that makes gradients;
- * INT64_MAX: there is none. */
+ * INT64_MAX: none. */
 static int64_t slowest(const pl_ps_core *core, bool idle_too)
 {
     int64_t least = INT64_MAX;
@@ -34,9 +34,9 @@ static int64_t slowest(const pl_ps_core *core, bool idle_too)
     return least;
 }
 
-/* The clock of the slowest worker that makes gradients, kept from gradient to
- * gradient: it is looked for again when the last of the slowest has moved, or
- * after a change in who makes gradients. */
+/* The clock of the slowest worker that makes gradients, cached between
+ * gradients: it is recomputed when the last of the slowest has advanced, or
+ * when another set of workers makes gradients. */
 static int64_t find_slowest(pl_ps_core *core)
 {
     if (core->slowest_known)
@@ -51,9 +51,9 @@ static int64_t find_slowest(pl_ps_core *core)
     return core->slowest;
 }
 
-/* Only server 0 holds workers up.  A gradient that was dropped moves no clock;
- * it may be taken for one that did, and the slowest worker is then looked for
- * too early, never too late. */
+/* Only server 0 makes workers wait.  A dropped gradient does not advance the
+ * clock; counting it as if it did recomputes the slowest worker too early,
+ * never too late. */
 static bool slowest_moved(pl_ps_core *core, const pl_member *member)
 {
     if (!pl_core_leads(core))
@@ -70,7 +70,7 @@ static void catch_up(pl_ps_core *core, pl_member *member)
     if (!pl_core_is_worker(core, member) || pl_core_counts(core, member))
         return;
     int64_t least = slowest(core, false);
-    if (least == INT64_MAX) /* the chief alone, say, that evaluates */
+    if (least == INT64_MAX) /* for example only the chief, which evaluates */
         least = slowest(core, true);
     if (least != INT64_MAX && least > member->pace)
         member->pace = least; /* C2 */

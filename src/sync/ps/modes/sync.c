@@ -1,22 +1,23 @@
-/* sync: the gradients of one step become one update, on all servers alike.
+/* sync: the gradients of one step become one update, the same on all servers.
  *
- * A gradient is fresh when it was computed at the present step and all of it
- * is here.  The other servers report theirs to server 0 (HAVE); when enough
- * workers' gradients are complete on all servers, server 0 chooses them, once
- * for all (APPLY), and every server combines them in the order of workers.
+ * A gradient is fresh when it was computed at the current step and all of it
+ * has arrived.  The other servers report their gradients to server 0 (HAVE);
+ * when enough workers' gradients are complete on all servers, server 0 chooses
+ * them for all servers (APPLY), and every server combines them in the order of
+ * workers.
  *
  *   S1  All servers make a step from the same workers' gradients.
- *   S2  No server is a step ahead of what a worker that dies in mid-push left
- *       behind: a gradient is chosen when it is complete on all servers.
- *   S3  A gradient of an earlier step is dropped, and its worker told so.
+ *   S2  A worker that dies in mid-push never leaves one server a step ahead: a
+ *       gradient is chosen only when it is complete on all servers.
+ *   S3  A gradient of an earlier step is dropped, and its worker notified.
  *   S4  A step waits for every worker that counts, unless as many gradients are
- *       ready as a step needs: what a lost worker left behind is added, but
+ *       ready as a step needs: the gradient of a lost worker is added, but
  *       replaces none. */
 #include "sync/ps/modes/mode.h"
 
 #include <string.h>
 
-/* core->chosen: what became of a worker's gradient in the last step. */
+/* core->chosen: the fate of a worker's gradient in the last step. */
 #define NOT_CHOSEN 0
 #define CHOSEN     2
 
@@ -52,7 +53,7 @@ static void end_gradient(pl_ps_core *core, pl_member *member, bool chosen)
     member->made = member->own;
     if (member->stage != PL_STAGE_WAITING ||
         member->request.kind != PL_REQUEST_PUSH)
-        return; /* of a process that was lost */
+        return; /* the process was lost */
     if (chosen)
         pl_core_answer(core, member, pl_core_stop_flag(core));
     else
@@ -78,7 +79,7 @@ static void make_step(pl_ps_core *core)
     pl_core_release(core);
 }
 
-/* The gradient of this worker is complete on all servers. */
+/* Whether the gradient of this worker is complete on all servers. */
 static bool in_everywhere(pl_ps_core *core, int32_t worker)
 {
     return core->members[worker].fresh &&
@@ -93,8 +94,8 @@ static void send_choice(pl_ps_core *core, const pl_member *server, int64_t step)
                  core->chosen, false);
 }
 
-/* Count the gradients that are ready, from scratch; true: they are enough for a
- * step (S4).  Fewer than `needed` never are. */
+/* Recount the gradients that are ready; true: enough for a step (S4).  Fewer
+ * than `needed` are never enough. */
 static bool count_ready(pl_ps_core *core)
 {
     int32_t active = pl_core_active(core), missing = 0;
@@ -125,8 +126,8 @@ static void try_step(pl_ps_core *core)
     make_step(core);
 }
 
-/* Server 0: the last gradient of a step held up all others since the one
- * before it came. */
+/* Server 0: the last gradient of a step delayed all others since the previous
+ * one arrived. */
 static void note_arrival(pl_ps_core *core, int32_t worker)
 {
     pl_member *member = &core->members[worker];
@@ -139,8 +140,8 @@ static void note_arrival(pl_ps_core *core, int32_t worker)
     core->arrived_ns = core->now_ns;
 }
 
-/* Server 0: one more gradient is ready.  All are counted again only when they
- * may be enough: a step of N gradients takes O(N) in all. */
+/* Server 0: one more gradient is ready.  They are recounted only when there may
+ * be enough: a step of N gradients takes O(N) in total. */
 static void note_ready(pl_ps_core *core, int32_t worker)
 {
     note_arrival(core, worker);
@@ -151,7 +152,7 @@ static void note_ready(pl_ps_core *core, int32_t worker)
 static void gradient_arrived(pl_ps_core *core, pl_member *member)
 {
     int32_t worker = pl_core_id(core, member);
-    /* While its pieces came the step may have been made without it. */
+    /* The step may have been made without it while its pieces arrived. */
     if (member->request.push.step != core->step || core->stopping) {
         member->gradient = NULL;
         pl_core_drop(core, member);
@@ -170,7 +171,7 @@ static void release_push(pl_ps_core *core, pl_member *member)
 {
     if (!core->stopping)
         return;
-    member->fresh = false; /* it will not be used any more */
+    member->fresh = false; /* it will not be used */
     pl_core_drop(core, member);
 }
 
@@ -221,7 +222,7 @@ static void on_apply(pl_ps_core *core, const pl_message *message)
     int64_t step;
     if (!pl_ps_choice_decode(&step, message, workers) || step != core->step)
         return;
-    /* What cannot be made now is asked for again (HAVE). */
+    /* A step that cannot be made now is requested again (HAVE). */
     if (!core->initialized || memchr(chosen, CHOSEN, (size_t)workers) == NULL ||
         !pl_core_may_change(core, NULL))
         return;

@@ -1,5 +1,5 @@
-/* A server's checkpoints: gives the core's wishes to the writer
- * (state/writer.h), and the core what it wants to know of the outcome. */
+/* A server's checkpoints: passes the core's requests to the writer
+ * (state/writer.h), and the outcome to the core. */
 #include "sync/ps/save/store.h"
 
 #include "base/mem.h"
@@ -9,7 +9,7 @@ struct pl_ps_store {
     pl_writer *writer;
     int32_t of;
     pl_manifest_shard *shards; /* [of] */
-    pl_written told;           /* what poll gave out */
+    pl_written told;           /* the result that poll returned */
 };
 
 pl_status pl_ps_store_new(pl_ps_store **out, const pl_partition_opts *opts)

@@ -1,9 +1,9 @@
-/* store.h - a parameter server's checkpoints on disk, written and read by
- * the writer (state/writer.h) while the server goes on.
+/* store.h - a parameter server's checkpoints on disk, written and read by the
+ * writer (state/writer.h) while the server continues.
  *
- * One thing at a time: it is begun, and some time later `poll` tells how it
- * ended.  While a part is written from memory that changes, `touch` copies
- * what is about to change (state/frozen.h).
+ * One operation at a time: it is begun, and later `poll` returns its result.
+ * While a shard is written from memory that changes, `touch` copies what is
+ * about to change (state/frozen.h).
  *
  * Threads: driven by one. */
 #ifndef PL_SYNC_PS_SAVE_STORE_H
@@ -14,13 +14,13 @@
 
 typedef struct pl_ps_store pl_ps_store;
 
-/* All is borrowed; the planes are of the same range. */
+/* All pointers are borrowed; the planes cover the same range. */
 pl_status pl_ps_store_new(pl_ps_store **out,
                           const pl_partition_opts *opts) PL_MUST_CHECK;
 void pl_ps_store_free(pl_ps_store *store); /* waits for the disk */
 
-/* Checkpoints are kept in this run folder, which was found to be the job's.
- * Before the first of them. */
+/* Keep checkpoints in this run folder, which was verified to be the job's.  To
+ * be called before the first operation. */
 pl_status pl_ps_store_place(pl_ps_store *store, const char *run) PL_MUST_CHECK;
 
 /* As the ops of core.h. */
@@ -30,9 +30,9 @@ bool pl_ps_store_load(pl_ps_store *store, const char *plan, size_t bytes);
 void pl_ps_store_cancel(pl_ps_store *store);
 bool pl_ps_store_touch(pl_ps_store *store, int64_t first, int64_t count);
 
-/* Something is under way. */
+/* Whether an operation is under way. */
 bool pl_ps_store_busy(pl_ps_store *store);
-/* True once for each thing that ended and was not cancelled; why is valid
+/* True once for each operation that ended and was not cancelled; `why` is valid
  * until the next call. */
 bool pl_ps_store_poll(pl_ps_store *store, pl_ps_stored *out);
 

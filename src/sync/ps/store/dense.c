@@ -1,12 +1,13 @@
 /* Dense parameters: gradients and parameters travel whole, in pieces.  Decides
- * where a gradient lies (in its sender's memory where that stays, else in a
- * copy), when all of it is here, and which pieces of an answer leave.
+ * where a gradient is stored (in its sender's memory if that is leased,
+ * otherwise in a copy), when it is complete, and which pieces of an answer are
+ * sent.
  *
- *   D1  A gradient is read only in memory that stays as it is while it is
+ *   D1  A gradient is read only in memory that does not change while it is
  *       fresh or held.
- *   D2  In lock step the pieces of one answer are of one step.
- *   D3  A piece of the parameters is encoded once for each version of them,
- *       so that what was handed over to be sent stays as it is. */
+ *   D2  In lock step the pieces of one answer belong to one step.
+ *   D3  A piece of the parameters is encoded once for each version of them, so
+ *       that data passed to the network does not change. */
 #include "sync/ps/store/store.h"
 
 #include "base/mem.h"
@@ -16,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The end of a push after which no gradient is wanted. */
+/* End a push after which no further gradient is accepted. */
 static void send_end(pl_ps_core *core, const pl_member *member)
 {
     pl_ps_params params = {
@@ -28,7 +29,7 @@ static void send_end(pl_ps_core *core, const pl_member *member)
     pl_core_reply(core, member, pl_ps_params_encode(&params), NULL, false);
 }
 
-/* The codec encodes parameters where there is memory for it. */
+/* The codec encodes parameters if there is memory for it. */
 static pl_status open_store(pl_ps_core *core)
 {
     const pl_ps_core_opts *opts = &core->opts;
@@ -43,7 +44,7 @@ static void close_store(pl_ps_core *core)
     pl_mem_free(core->encoded_at);
 }
 
-/* What carries a piece of the parameters in the answer to a request. */
+/* The payload with a piece of the parameters for an answer. */
 static pl_encoded param_piece(pl_ps_core *core, const pl_member *member,
                               int32_t index, const pl_piece_range *piece)
 {
@@ -65,7 +66,7 @@ static pl_encoded param_piece(pl_ps_core *core, const pl_member *member,
 }
 
 /* Send as many pieces of the answer as the window allows.  Parameters that
- * changed meanwhile are sent again: in sync a worker computes on one step's. */
+ * changed meanwhile are sent again: in sync a worker uses those of one step. */
 static void pump(pl_ps_core *core, pl_member *member)
 {
     pl_stream *out = &member->out;
@@ -122,7 +123,7 @@ static void answer_again(pl_ps_core *core, pl_member *member)
 static void acked(pl_ps_core *core, pl_member *member, const pl_ps_ack *ack)
 {
     if (core->mode->lock_step && ack->step != member->answer_step)
-        return; /* of parameters that changed since */
+        return; /* acknowledges parameters that changed since */
     int32_t index =
         pl_pieces_find(&member->out.acked, 0, ack->first, ack->count);
     if (index < 0)
@@ -143,8 +144,8 @@ static pl_status keep(pl_ps_core *core, pl_member *member)
     return PL_OK;
 }
 
-/* All of the gradient lies in memory that stays.  Others choose where their
- * pieces lie: none is believed of those that did not come yet. */
+/* Whether the lease covers the whole gradient.  The sender chooses where its
+ * pieces are: the place of pieces that have not arrived is not trusted. */
 static bool stays(const pl_ps_core *core, const pl_message *message,
                   const float *base)
 {
@@ -160,7 +161,7 @@ static void point_at(pl_member *member, const float *base, pl_lease *lease)
     pl_lease_release(before);
 }
 
-/* The gradient is collected in memory of ours. */
+/* Collect the gradient in our own memory. */
 static pl_status collect(pl_ps_core *core, pl_member *member)
 {
     if (member->gradient == NULL && member->staging == NULL)
@@ -170,7 +171,7 @@ static pl_status collect(pl_ps_core *core, pl_member *member)
     return keep(core, member);
 }
 
-/* Floats that arrived as they are: read there if that stays, else copied. */
+/* Unencoded floats: read in place if the memory is leased, otherwise copied. */
 static pl_status store_floats(pl_ps_core *core, pl_member *member,
                               const pl_ps_push *push, const pl_message *message,
                               const float *from)
@@ -189,7 +190,7 @@ static pl_status store_floats(pl_ps_core *core, pl_member *member,
     return PL_OK;
 }
 
-/* Take a piece of a gradient; PL_FORMAT: it is none. */
+/* Take a piece of a gradient; PL_FORMAT: malformed. */
 static pl_status store_gradient(pl_ps_core *core, pl_member *member,
                                 const pl_ps_push *push,
                                 const pl_message *message)
@@ -238,7 +239,8 @@ static void take_piece(pl_ps_core *core, pl_member *member,
         pl_core_refuse(core, member, why);
         return;
     }
-    /* A save that was given up may still be reading: it is asked for again. */
+    /* A save that was given up may still be reading: the chief resends the
+     * piece. */
     if (init && !pl_core_may_change(core, NULL))
         return;
     if (!pl_pieces_mark(&member->in, index)) {
@@ -263,7 +265,7 @@ static void take_piece(pl_ps_core *core, pl_member *member,
         pl_core_complete(core, member);
 }
 
-/* The pieces of the request at hand begin to arrive. */
+/* The pieces of the current request begin to arrive. */
 static void begin(pl_ps_core *core, pl_member *member,
                   const pl_message *message)
 {

@@ -1,20 +1,19 @@
-/* Sparse parameters on one server: those who ask and push name the keys.
+/* Sparse parameters on one server: pulls and pushes name their keys.
  *
- * A worker's request brings the keys of a batch that it will compute soon; the
- * answer is their values.  The gradient of that batch comes later, in a
- * message that has its floats only: the server kept the keys, under the number
- * that the worker gave the list.  Where it has no such list it asks for the
- * message once more (NEED), which then has these keys, too.  So a request is
- * one message.
+ * A worker's request has the keys of a batch that it will compute soon; the
+ * answer has their values.  The gradient of that batch follows later in a
+ * message with its floats only: the server kept the keys, under the number that
+ * the worker gave the list.  If it has no such list it requests the message
+ * again (NEED), this time with the keys.  So a request is one message.
  *
- * A trace tells what the work inside a message is: "keys" reads a list,
- * "combine" adds up the gradients of a step, "update" changes weights and
- * slots, "find" collects the values of an answer.
+ * A trace shows the work done for a message: "keys" reads a list, "combine"
+ * adds up the gradients of a step, "update" changes weights and slots, "find"
+ * collects the values of an answer.
  *
- *   K1  A gradient is applied to the keys of the list it names, or asked for
- *       again; never to others.
- *   K2  All parameters are keys, a bias as well as a table; but L1, L2 and the
- *       rest of what optimizers do to sparse weights are the table's alone. */
+ *   K1  A gradient is applied to the keys of the list it names, or requested
+ *       again; never to other keys.
+ *   K2  All parameters are keys, a bias as well as a table; but L1, L2 and
+ *       other optimizer rules for sparse weights apply only to the table. */
 #include "sync/ps/store/store.h"
 
 #include "base/assert.h"
@@ -30,14 +29,14 @@
 #include <math.h>
 #include <string.h>
 
-/* A worker asks for at most two batches ahead of its gradient. */
+/* A worker requests at most two batches ahead of its gradient. */
 #define LISTS 4
-/* Moved for a key: its id, and so many floats. */
+/* Bytes moved for a key: its id, and some floats. */
 #define KEY_BYTES(floats)                                                      \
     ((int64_t)sizeof(uint64_t) + (floats) * (int64_t)sizeof(float))
 #define FILL_TEXT_MOST ((uint32_t)1 << 20)
 
-/* Keys count from the first of this server's part. */
+/* Keys count from the first of this server's partition. */
 typedef struct list {
     int64_t number; /* 0: none */
     pl_keys keys;
@@ -47,25 +46,25 @@ typedef struct list {
 
 typedef struct asker {
     list lists[LISTS];    /* list n is at n % LISTS */
-    list peek;            /* one of no gradient */
+    list peek;            /* a list without a gradient */
     const list *wanted;   /* the answer has its values; or NULL */
-    int64_t first, count; /* ... or this range, where count is not 0 */
-    /* The gradient at hand: of a list and in a message, or kept. */
+    int64_t first, count; /* ... or this range, if count is not 0 */
+    /* The current gradient: of a list and in a message, or kept. */
     pl_keys keys;
     const float *gradient;
     list kept;
     float *kept_values;
     int64_t kept_room;
-    /* Where answers are made, where the shared memory is too small. */
+    /* Memory for answers that do not fit into the shared memory. */
     float *answer;
     int64_t answer_room;
-    int turn; /* the half of the shared memory that is next */
+    int turn; /* the half of the shared memory to use next */
 } asker;
 
 struct pl_ps_table {
     const pl_ps_core_opts *opts;
     asker *askers;      /* the workers, then the evaluator */
-    int64_t first, end; /* of the table in this part */
+    int64_t first, end; /* of the table in this partition */
     pl_sparse_sum sum;
 };
 
@@ -152,7 +151,7 @@ static pl_status make_room(list *l, int64_t count)
     return PL_OK;
 }
 
-/* Read `count` keys as list `number`; *bytes: what is left of the payload. */
+/* Read `count` keys as list `number`; *bytes: the rest of the payload. */
 static pl_status take_list(const pl_ps_core *core, list *l, int64_t number,
                            int64_t count, const uint8_t **at, size_t *bytes)
 {
@@ -161,7 +160,7 @@ static pl_status take_list(const pl_ps_core *core, list *l, int64_t number,
     if (count > PL_KEY_BATCH_MOST || count > core->opts.count)
         return PL_FAIL(PL_FORMAT, "a list of %lld keys; there are %lld here",
                        (long long)count, (long long)core->opts.count);
-    /* Before memory is taken for it: 32 keys have a byte or more. */
+    /* Check before allocating: 32 keys take at least a byte. */
     if ((count + 31) / 32 > (int64_t)*bytes)
         return PL_FAIL(PL_FORMAT, "a list of %lld keys in %zu bytes",
                        (long long)count, *bytes);
@@ -177,7 +176,7 @@ static pl_status take_list(const pl_ps_core *core, list *l, int64_t number,
     return PL_OK;
 }
 
-/* Where list `number` belongs; PL_FORMAT: nowhere. */
+/* The place of list `number`; PL_FORMAT: invalid number. */
 static pl_status list_place(asker *a, int64_t number, list **out)
 {
     if (number < 1)
@@ -193,7 +192,7 @@ static const list *find_list(const asker *a, int64_t number)
     return l != NULL && l->number == number ? l : NULL;
 }
 
-/* The keys that a request asks for, as list `number`; a peek's lists have no
+/* Read the requested keys as list `number`; the lists of a peek have no
  * gradient. */
 static pl_status take_wanted(pl_ps_core *core, asker *a, int64_t number,
                              uint32_t count, bool peek, const uint8_t **at,
@@ -215,7 +214,7 @@ static pl_status begin_pull(pl_ps_core *core, const pl_member *member,
                             const pl_message *message)
 {
     const pl_ps_pull *pull = &member->request.pull;
-    const uint8_t *at = message->payload; /* NULL where there is none */
+    const uint8_t *at = message->payload; /* NULL if empty */
     size_t bytes = message->frame.payload_bytes;
     if (pl_core_id(core, member) > core->opts.workers)
         return PL_FAIL(PL_FORMAT, "only workers and the evaluator pull");
@@ -237,13 +236,13 @@ static pl_status begin_pull(pl_ps_core *core, const pl_member *member,
     return PL_OK;
 }
 
-/* Take the keys that a push asks for, and look for those of its gradient.
- * PL_AGAIN, without a text: they are not here; PL_FORMAT: it cannot be. */
+/* Take the keys that a push requests, and find those of its gradient.
+ * PL_AGAIN, without a message: not found; PL_FORMAT: malformed. */
 static pl_status take_keys(pl_ps_core *core, const pl_member *member,
                            const pl_ps_push *push, const pl_message *message)
 {
     size_t floats = push->count * sizeof(float);
-    const uint8_t *at = message->payload; /* NULL where there is none */
+    const uint8_t *at = message->payload; /* NULL if empty */
     if (floats > message->frame.payload_bytes)
         return PL_FAIL(PL_FORMAT, "gradient of %u floats in %u bytes",
                        push->count, message->frame.payload_bytes);
@@ -291,7 +290,8 @@ static pl_status keep(pl_ps_core *core, pl_member *member)
     return PL_OK;
 }
 
-/* Then take the gradient itself: kept, unless it is applied at once. */
+/* Then take the gradient itself: it is copied unless it is applied
+ * immediately. */
 static pl_status take_gradient(pl_ps_core *core, pl_member *member,
                                const pl_ps_push *push,
                                const pl_message *message)
@@ -305,7 +305,7 @@ static pl_status take_gradient(pl_ps_core *core, pl_member *member,
     return at_once ? PL_OK : keep(core, member);
 }
 
-/* Copies are made of whole pieces: each is touched once. */
+/* Whole pieces are copied: touch each once. */
 static bool touch_keys(const pl_ps_core *core, const pl_keys *keys)
 {
     uint64_t last = UINT64_MAX;
@@ -339,7 +339,7 @@ static bool is_finite(const pl_ps_core *core, const pl_member *member)
            isfinite(core->opts.kernels->sum(a->keys.count, a->gradient));
 }
 
-/* The first of these keys that is `place` or beyond it. */
+/* The index of the first key that is at least `place`. */
 static int64_t find_key(const pl_keys *keys, int64_t place)
 {
     int64_t low = 0, high = keys->count;
@@ -371,8 +371,8 @@ static void apply(const pl_ps_core *core, const pl_keys *keys,
     if (to > from) /* a list may have no keys, nor memory for them */
         pl_optim_update_keys(opts->optim, 0, to - from, keys->ids + from,
                              grad + from, opts->params);
-    /* An id, its gradient, and the weight before and after; slots come on top
-     * with optimizers that have them. */
+    /* An id, its gradient, and the weight before and after; optimizer slots are
+     * not counted. */
     pl_core_traced(core, "update", begin, keys->count * KEY_BYTES(3));
 }
 
@@ -397,7 +397,7 @@ static pl_status update(pl_ps_core *core, const int32_t *workers, int32_t count)
     return PL_OK;
 }
 
-/* Memory for an answer; what was sent before may still be read. */
+/* Memory for an answer; the previous answer may still be read. */
 static pl_status answer_room(const pl_ps_core *core, const pl_member *member,
                              int64_t count, float **out)
 {
@@ -454,7 +454,7 @@ static void deliver(pl_ps_core *core, pl_member *member)
     pl_core_reply(core, member, pl_ps_params_encode(&params), values, false);
 }
 
-/* All of a push is here. */
+/* All of a push has arrived. */
 static void take_push(pl_ps_core *core, pl_member *member,
                       const pl_ps_push *push, const pl_message *message)
 {
@@ -499,7 +499,7 @@ static void begin_init(pl_ps_core *core, pl_member *member,
     const pl_ps_core_ops *ops = core->opts.ops;
     if (ops->touch != NULL &&
         !ops->touch(core->opts.context, 0, core->opts.count))
-        member->stage = PL_STAGE_NONE; /* a save ends first; it comes again */
+        member->stage = PL_STAGE_NONE; /* wait for a save to end */
     else if (fill(core, message) != PL_OK)
         pl_core_turn_down(core, member, pl_error_message());
     else

@@ -1,9 +1,9 @@
-/* The requests of one task to all servers: what is sent when, what is repeated,
+/* The requests of one task to all servers: what is sent when, what is resent,
  * and when a request is done.
  *
  * A link is the client's view of one server.  A request goes to every link (or
  * to server 0 alone) under one sequence number, and is done when each link has
- * its answer; the clock repeats whatever may have been lost on the way.
+ * its answer; ticks resend what may have been lost.
  *
  *   IDLE -> ASKING -> DONE            a request without parameters, or
  *   IDLE -> ASKING -> ANSWERING -> DONE
@@ -11,12 +11,12 @@
  * Invariants:
  *   Q1  A request is begun only when the one before it is done on all links.
  *   Q2  Sequence numbers rise, and a gradient has the same one on all servers,
- *       by which they agree about it.
+ *       which identifies it.
  *   Q3  A message of another incarnation or generation, or with another
- *       sequence number than the request at hand, is no answer to it.
- *   Q4  In sync, parameters that a push or pull brings, but for a range that
- * one server has, are of one step on all servers: those that were behind are
- *       asked again. */
+ *       sequence number than the current request, is not an answer to it.
+ *   Q4  In sync, parameters that a push or pull returns, except for a range of
+ *       one server, belong to one step on all servers: those that were behind
+ *       are asked again. */
 #include "sync/ps/worker/client_priv.h"
 
 #include "base/assert.h"
@@ -117,7 +117,7 @@ static pl_status plan_payload(const pl_ps_client *client, char **out,
     return PL_OK;
 }
 
-/* Ask, or ask again: the request without its pieces. */
+/* Send or resend the request, without its pieces. */
 static void ask(pl_ps_client *client, int32_t ps)
 {
     pl_link *l = &client->links[ps];
@@ -135,7 +135,7 @@ static void ask(pl_ps_client *client, int32_t ps)
             return;
         }
         payload = plan;
-    } else if (kind == PL_REQUEST_PULL) { /* with keys, perhaps */
+    } else if (kind == PL_REQUEST_PULL) { /* possibly with keys */
         payload = l->message;
         bytes = l->message_bytes;
     }
@@ -161,8 +161,8 @@ static void begin_keyed(pl_ps_client *client, int32_t ps)
     ask(client, ps);
 }
 
-/* Begin request client->sequence: the same number on all servers, by which
- * they agree about a gradient. */
+/* Begin request client->sequence: the number is the same on all servers and
+ * identifies a gradient. */
 static void begin_on(pl_ps_client *client, int32_t ps,
                      const pl_ps_request *request)
 {
@@ -212,8 +212,8 @@ static void begin_first(pl_ps_client *client, pl_ps_request request)
     begin_on(client, 0, &request);
 }
 
-/* Every server has answered.  In sync all must be of one step: ask those that
- * were behind again. */
+/* When every server has answered: in sync all answers must belong to one step,
+ * so pull again from servers that were behind. */
 static void level(pl_ps_client *client)
 {
     int64_t newest = 0;
@@ -279,7 +279,7 @@ static void ack_piece(pl_ps_client *client, int32_t ps,
                            .step = piece->step });
 }
 
-/* Put a piece in its place; false: it is none of so many floats. */
+/* Store a piece; false: it does not have `count` floats. */
 static bool store_piece(pl_ps_client *client, const pl_ps_params *params,
                         const void *payload)
 {
@@ -332,7 +332,7 @@ static void on_params(pl_ps_client *client, int32_t ps,
             ack_piece(client, ps, &params);
         return;
     }
-    /* In sync the parameters may have moved on while they were sent. */
+    /* In sync the parameters may have changed while they were sent. */
     if (client->pace->lock_step && l->stage == PL_LINK_ANSWERING) {
         if (params.step < l->step)
             return;
@@ -415,7 +415,7 @@ static void note_save(pl_ps_client *client, const pl_message *message)
              (int)message->frame.payload_bytes, (const char *)message->payload);
 }
 
-/* What server 0 says with the end of a request. */
+/* Read what server 0 sends at the end of a request. */
 static void note_done(pl_ps_client *client, const pl_message *message)
 {
     switch (client->links[0].request.kind) {
@@ -450,14 +450,14 @@ static void on_done(pl_ps_client *client, int32_t ps, const pl_message *message)
     finish_link(client, ps);
 }
 
-/* Of a push or of the first parameters: only these have pieces. */
+/* For a push or the first parameters: only these have pieces. */
 static void on_piece_ack(pl_ps_client *client, int32_t ps, const pl_ps_ack *ack)
 {
     pl_link *l = &client->links[ps];
     if (ack->kind == PL_ACKED_COMPLETE) {
         pl_stream_ack_all(&l->out);
     } else if (client->opts.params == NULL) {
-        /* It has no such list, or nothing of this: all of it, then. */
+        /* The server lacks the list or the whole message: send everything. */
         if (ack->kind == PL_ACKED_NEED && l->request.kind == PL_REQUEST_PUSH)
             pl_client_send_push(client, ps, true);
     } else if (ack->kind == PL_ACKED_NEED) {
@@ -516,7 +516,7 @@ void pl_ps_client_receive(pl_ps_client *client, int32_t ps,
     const pl_frame *frame = &message->frame;
     pl_link *l = &client->links[ps];
     client->now_ns = now_ns;
-    /* Rolled back while we joined: server 0 tells the new state. */
+    /* Rolled back while we joined: server 0 sends the new state. */
     if (client->joining && client->links[0].joined &&
         frame->generation > client->generation &&
         (frame->kind == PL_FRAME_WELCOME ||
@@ -531,16 +531,17 @@ void pl_ps_client_receive(pl_ps_client *client, int32_t ps,
     if (frame->incarnation != client->view.incarnation)
         return;
     if (pl_ps_refuse_is_unknown(message)) {
-        /* A new server.  Another than server 0 learns by our JOIN what it
-         * serves, and joins server 0, which rolls the job back. */
+        /* A new process of a server.  One other than server 0 learns from our
+         * JOIN what it serves, and joins server 0, which rolls the job back. */
         client->rolled = client->rolled || (ps == 0 && !client->joining);
-        /* What another life of server 0 gave us lets us in nowhere. */
+        /* An incarnation assigned by another process of server 0 is not
+         * valid. */
         if (ps == 0 && client->joining && l->joined)
             pl_ps_client_join(client);
         if (ps > 0 && !client->joining)
             pl_client_ask_to_join(client, ps);
         else if (ps == 0 && client->joining && client->links[0].joined)
-            pl_ps_client_join(client); /* it is new since it let us in */
+            pl_ps_client_join(client); /* a new process since it admitted us */
         return;
     }
     if (frame->generation != client->generation &&
@@ -557,7 +558,7 @@ void pl_ps_client_receive(pl_ps_client *client, int32_t ps,
                        (const char *)message->payload);
     if (frame->sequence != l->sequence || frame->sequence == 0 ||
         client->joining || l->stage == PL_LINK_IDLE)
-        return; /* of a request that is no more */
+        return; /* of an earlier request */
     l->asked_ns = now_ns;
     if (frame->kind == PL_FRAME_PARAMS)
         on_params(client, ps, message);
@@ -575,9 +576,9 @@ static void send_heartbeat(pl_ps_client *client, int32_t ps)
     pl_client_send(client, ps, pl_ps_heartbeat_encode(&heartbeat), NULL, false);
 }
 
-/* A request waits for other servers than `ps`.  If that one was restarted in
- * the meantime, only a worker can tell it what it serves, and server 0 waits
- * for it: a heartbeat makes it say that it is new. */
+/* A request waits for other servers than `ps`.  If `ps` was restarted
+ * meanwhile, it needs a worker's JOIN to learn what it serves, and server 0
+ * waits for it: a heartbeat makes it reply that it is new. */
 static void probe_idle(pl_ps_client *client, int32_t ps)
 {
     pl_link *l = &client->links[ps];
@@ -590,7 +591,7 @@ static void probe_idle(pl_ps_client *client, int32_t ps)
 void pl_ps_client_tick(pl_ps_client *client, int64_t now_ns)
 {
     client->now_ns = now_ns;
-    /* While other servers are awaited, server 0 must know that we live. */
+    /* While we wait for other servers, server 0 must get our heartbeats. */
     if (client->joining && client->links[0].joined)
         send_heartbeat(client, 0);
     for (int32_t j = 0; j < client->opts.ps; j++) {
@@ -620,7 +621,7 @@ void pl_ps_client_join(pl_ps_client *client)
     for (int32_t j = 0; j < client->opts.ps; j++) {
         client->links[j].joined = false;
         client->links[j].offer[0] = '\0';
-        client->links[j].stage = PL_LINK_IDLE; /* numbers of requests go on */
+        client->links[j].stage = PL_LINK_IDLE; /* request numbers continue */
         client->links[j].before = client->sequence;
     }
     pl_client_ask_to_join(client, 0);
@@ -664,7 +665,7 @@ void pl_ps_client_fill(pl_ps_client *client, int64_t step, const char *text)
     pl_ps_client_init(client, step);
 }
 
-/* Only lists that a gradient may name have numbers that rise. */
+/* Only lists that a gradient may name have rising numbers. */
 static void number_list(pl_ps_client *client, unsigned flags,
                         pl_key_batch *want)
 {
@@ -726,7 +727,7 @@ void pl_ps_client_thaw(pl_ps_client *client)
 
 void pl_ps_client_save(pl_ps_client *client, int64_t step, const char *plan)
 {
-    /* Later ones of this and of later processes have higher numbers. */
+    /* Later saves of this and of later processes have higher numbers. */
     int64_t number = (int64_t)client->view.incarnation << 32 | ++client->saves;
     client->text = plan;
     begin_all(client, (pl_ps_request) { .kind = PL_REQUEST_SAVE,
@@ -767,7 +768,7 @@ void pl_ps_client_deal(pl_ps_client *client, int64_t step, int64_t epoch)
 
 void pl_ps_client_stop(pl_ps_client *client, bool failed, const char *why)
 {
-    client->text = why; /* server 0 tells the others */
+    client->text = why; /* server 0 notifies the others */
     begin_first(client, (pl_ps_request) { .kind = PL_REQUEST_STOP,
                                           .stop = { failed } });
 }

@@ -1,6 +1,6 @@
-/* Joining: what a task says of itself before it is a member, and what it
- * learns when it is let in.  Server 0 is asked first, as it gives the
- * incarnation that the others know the task by. */
+/* Joining: what a task sends about itself before it is a member, and what it
+ * learns when it is admitted.  It joins server 0 first, which assigns the
+ * incarnation that identifies the task to the others. */
 #include "base/mem.h"
 #include "sync/ps/messages/join.h"
 #include "sync/ps/worker/client_priv.h"
@@ -43,7 +43,7 @@ void pl_client_ask_to_join(pl_ps_client *client, int32_t ps)
 {
     pl_link *l = &client->links[ps];
     char *text = NULL;
-    /* A server that is slow to answer finds the same offer each time. */
+    /* A server that is slow to answer gets the same offer each time. */
     if (client->opts.ops->offer != NULL && (l->offer[0] == '\0' || l->joined))
         client->opts.ops->offer(client->opts.context, ps, l->offer);
     if (join_text(client, ps, &text) != PL_OK) {
@@ -67,7 +67,7 @@ static void note_run(pl_ps_client *client, const char *run)
     client->view.run = client->run = copy;
 }
 
-/* Server 0 has let us in: what it says of the job. */
+/* Server 0 has admitted us: note what it sends about the job. */
 static void note_welcome(pl_ps_client *client, const pl_frame *frame,
                          const pl_ps_welcome *welcome,
                          const pl_ps_welcome_text *text)
@@ -82,7 +82,7 @@ static void note_welcome(pl_ps_client *client, const pl_frame *frame,
     note_run(client, text->run);
 }
 
-/* The text of a welcome is read; false: it is none. */
+/* Read the text of a WELCOME; false: malformed. */
 static bool read_welcome(pl_ps_client *client, int32_t ps,
                          const pl_message *message,
                          const pl_ps_welcome *welcome)

@@ -1,12 +1,12 @@
-/* Requests for sparse parameters: a batch's keys are cut by server, and keys,
- * gradients and values travel in one message for each of them. */
+/* Requests for sparse parameters: the keys of a batch are split by server, and
+ * keys, gradients and values are sent in one message per server. */
 #include "base/mem.h"
 #include "sync/ps/messages/key_list.h"
 #include "sync/ps/worker/client_priv.h"
 
 #include <string.h>
 
-/* Memory for a message of up to `bytes`: shared where it fits. */
+/* Memory for a message of up to `bytes`: shared if it fits. */
 static bool message_room(pl_ps_client *client, int32_t ps, size_t bytes)
 {
     pl_link *l = &client->links[ps];

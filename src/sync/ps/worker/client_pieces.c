@@ -1,12 +1,12 @@
 /* The pieces of dense parameters that a task sends: gradients through the job's
- * codec, first parameters as they are.  Decides what a piece's bytes are when
- * it is sent, and that they are the same when it is sent again. */
+ * codec, first parameters unencoded.  Decides what the bytes of a piece are
+ * when it is sent, and keeps them the same when it is resent. */
 #include "sync/ps/worker/client_priv.h"
 
 #include "base/assert.h"
 
-/* A piece of the gradient is encoded once: a codec may have state, and what is
- * sent again are the same bytes. */
+/* A piece of the gradient is encoded once: a codec may have state, and the same
+ * bytes are resent. */
 static pl_encoded encode_piece(pl_ps_client *client, pl_link *l, int32_t index,
                                const pl_piece_range *piece)
 {

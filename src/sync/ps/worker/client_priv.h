@@ -4,7 +4,7 @@
  * client_join.c    joining
  * client_keys.c    the messages of sparse parameters
  * client_pieces.c  the pieces of dense ones
- * client_view.c    what its user may look at */
+ * client_view.c    queries of the caller */
 #ifndef PL_SYNC_PS_WORKER_CLIENT_PRIV_H
 #define PL_SYNC_PS_WORKER_CLIENT_PRIV_H
 
@@ -15,29 +15,30 @@
 
 typedef enum pl_link_stage {
     PL_LINK_IDLE,
-    PL_LINK_ASKING,    /* no word about the end of the request */
-    PL_LINK_ANSWERING, /* parameters are coming */
+    PL_LINK_ASKING,    /* the request has not been answered */
+    PL_LINK_ANSWERING, /* parameters are arriving */
     PL_LINK_DONE,
 } pl_link_stage;
 
-/* The way to one server. */
+/* The state of the link to one server. */
 typedef struct pl_link {
     bool joined;
     char offer[PL_OFFER_BYTES]; /* of shared memory, until it has joined */
     pl_link_stage stage;
     uint64_t sequence;
-    uint64_t before; /* the last sequence before it joined */
+    uint64_t before; /* the last sequence before joining */
     pl_ps_request request;
-    int64_t asked_ns; /* last sign of life about the request, or question */
+    int64_t asked_ns; /* when the request was last sent, probed or answered */
     pl_stream out;
-    pl_encoded *wire; /* pieces of the push at hand, as they were first sent */
+    pl_encoded *wire; /* pieces of the current push, as first sent */
     pl_pieces in;
-    int64_t step; /* of the parameters that came */
+    int64_t step; /* of the received parameters */
     unsigned answer;
-    /* Sparse parameters: the message of the request at hand. */
+    /* Sparse parameters: the message of the current request. */
     uint8_t *message;
     uint32_t message_bytes;
-    uint8_t *own; /* memory for one that the shared is too small for */
+    uint8_t *own; /* memory for a message that does not fit into shared
+                     memory */
     size_t own_room;
 } pl_link;
 
@@ -48,24 +49,24 @@ struct pl_ps_client {
     int64_t now_ns;
     bool joining;
     uint64_t sequence; /* of the last request, on any link */
-    uint64_t joins; /* times it began to; a welcome names the one it answers */
+    uint64_t joins; /* attempts to join; a WELCOME has the number of its JOIN */
     bool rolled;
     uint32_t generation; /* 0: never joined */
     int64_t *counts;     /* [workers] */
-    pl_deal deal;        /* as last told... */
-    pl_workers present;  /* ... with this */
+    pl_deal deal;        /* as last received... */
+    pl_workers present;  /* ... with these workers */
     const float *grad;
     pl_coder coder;
     int64_t coded;    /* floats of the gradient that were encoded */
     const char *text; /* of a stop or bye, a plan, or first parameters */
-    uint32_t saves;   /* begun in this life */
+    uint32_t saves;   /* saves begun by this process */
     char saved_why[512];
-    bool rest; /* pull: the other servers come after server 0 */
-    /* Sparse parameters: what the request at hand is about. */
+    bool rest; /* pull: the other servers are asked after server 0 */
+    /* Sparse parameters: the keys of the current request. */
     const pl_key_batch *of; /* the gradient's keys */
     pl_key_batch *want;     /* or NULL */
-    float *range;           /* where a range is read to, or NULL */
-    int64_t lists;          /* that were asked for */
+    float *range;           /* destination of a range, or NULL */
+    int64_t lists;          /* lists requested */
     pl_ps_client_view view;
     char *report;
     char *run; /* of view.run */
@@ -83,17 +84,18 @@ void pl_client_on_welcome(pl_ps_client *client, int32_t ps,
 
 void pl_client_send(pl_ps_client *client, int32_t ps, pl_frame frame,
                     const void *payload, bool lasting);
-/* client_pieces.c: send the pieces that are ready, as far as the window goes.
- */
+/* client_pieces.c: send the pieces that are ready, as far as the window
+ * allows. */
 void pl_client_pump(pl_ps_client *client, int32_t ps);
 
 /* client_keys.c */
 /* Make the message of a pull: the keys of server `ps`. */
 void pl_client_make_pull(pl_ps_client *client, int32_t ps);
-/* Make and send that of a push; `list`: with the keys of the gradient. */
+/* Make and send the message of a push; `list`: with the keys of the
+ * gradient. */
 void pl_client_send_push(pl_ps_client *client, int32_t ps, bool list);
 void pl_client_close_keys(pl_ps_client *client);
-/* Take the values that came; false: they are not what was asked for. */
+/* Store received values; false: not what was requested. */
 bool pl_client_take_values(pl_ps_client *client, int32_t ps, uint32_t count,
                            const void *values);
 

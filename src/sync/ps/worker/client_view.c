@@ -1,5 +1,5 @@
-/* What callers may ask of a client while a request is under way: which floats
- * are in place, and which server is awaited. */
+/* The queries that a caller may make while a request is under way: which floats
+ * have arrived, and which server has not answered. */
 #include "sync/ps/worker/client_priv.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ bool pl_ps_client_answered(const pl_ps_client *client)
     return client->links[0].stage >= PL_LINK_ANSWERING;
 }
 
-/* Floats [*first, *first + *count) that lie in the link's part. */
+/* Floats [*first, *first + *count) that lie in the link's partition. */
 static bool overlap(const pl_link *l, int64_t *first, int64_t *count)
 {
     int64_t begin = l->in.first > *first ? l->in.first : *first;

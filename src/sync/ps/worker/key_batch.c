@@ -37,7 +37,7 @@ pl_status pl_key_batch_resize(pl_key_batch *batch, int64_t count)
     return PL_OK;
 }
 
-/* The first key that is `place` or beyond it. */
+/* The index of the first key that is at least `place`. */
 static int64_t find(const pl_key_batch *batch, uint64_t place)
 {
     int64_t low = 0, high = batch->count;

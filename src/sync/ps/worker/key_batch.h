@@ -1,6 +1,7 @@
-/* key_batch.h - the keys of one batch, and their values as servers gave them.
+/* key_batch.h - the keys of one batch, and their values as received from
+ * servers.
  *
- * Keys are places in the parameter block, sorted and distinct.  Each server
+ * Keys are indices of the parameter block, sorted and distinct.  Each server
  * has a run of them: keys[cut[j]] to keys[cut[j + 1] - 1] are server j's.
  *
  * Threads: one object, one thread. */
@@ -15,7 +16,7 @@
 #define PL_KEY_BATCH_MOST ((int64_t)1 << 20)
 
 typedef struct pl_key_batch {
-    int64_t number; /* of the list; 0: it was not asked for yet */
+    int64_t number; /* of the list; 0: not yet requested */
     int64_t count;
     uint64_t *keys;
     float *values;
@@ -25,7 +26,7 @@ typedef struct pl_key_batch {
 } pl_key_batch;
 
 pl_status pl_key_batch_init(pl_key_batch *batch, int32_t servers) PL_MUST_CHECK;
-void pl_key_batch_close(pl_key_batch *batch); /* a zeroed one is fine */
+void pl_key_batch_close(pl_key_batch *batch); /* may be zeroed */
 
 /* Make room for `count` keys, to be written to batch->keys by the caller. */
 pl_status pl_key_batch_resize(pl_key_batch *batch, int64_t count) PL_MUST_CHECK;

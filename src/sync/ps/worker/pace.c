@@ -1,4 +1,4 @@
-/* The modes as a worker sees them. */
+/* The table of modes for workers. */
 #include "sync/ps/worker/pace.h"
 
 const pl_ps_pace *pl_ps_pace_of(pl_ps_mode mode, bool backup)

@@ -8,15 +8,16 @@
 #include "sync/ps/messages/protocol.h"
 
 typedef struct pl_ps_pace {
-    /* The parameters of a gradient are of one step, on all servers. */
+    /* The parameters used for a gradient belong to one step on all servers. */
     bool lock_step;
-    /* The job may go on without this worker while dense parameters are on their
-     * way: none is read before all are of one step. */
+    /* The job may continue without this worker while dense parameters are in
+     * flight: none is read before all belong to one step. */
     bool whole;
-    /* The chief holds the others up while it tests dense parameters.  Else
-     * nothing moves meanwhile anyway, or no worker shall wait. */
+    /* The chief makes the others wait while it tests dense parameters.
+     * Otherwise no update is made meanwhile anyway, or no worker should
+     * wait. */
     bool pauses;
-    /* Keyed parameters: batches to ask for beyond the next one. */
+    /* Keyed parameters: batches to request beyond the next one. */
     int ahead;
 } pl_ps_pace;
 

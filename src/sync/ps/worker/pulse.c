@@ -1,7 +1,8 @@
 /* Decides when a heartbeat is due and when server 0 counts as lost.
  *
- *   P1  Time for which this task itself was stopped is not server 0's silence.
- *   P2  The first verdict stays. */
+ *   P1  Time in which this task itself was stopped does not count as silence of
+ *       server 0.
+ *   P2  The first verdict is kept. */
 #include "sync/ps/worker/pulse.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* pulse.h - the heartbeat of a task of a parameter-server job, without input
- * or output: when one is due, and what the answers, or their absence, mean.
+/* pulse.h - the heartbeat of a task of a parameter-server job, without input or
+ * output: when it is due, and what the answers, or their absence, mean.
  *
  * Threads: one object, one thread. */
 #ifndef PL_SYNC_PS_WORKER_PULSE_H
@@ -18,25 +18,25 @@ typedef struct pl_pulse {
     pl_pulse_opts opts;
     int64_t heard_ns, next_ns;
     uint64_t number; /* of the last heartbeat, and... */
-    int64_t sent_ns; /* ... when it left */
+    int64_t sent_ns; /* ... when it was sent */
     pl_status status;
     char why[512];
 } pl_pulse;
 
 void pl_pulse_init(pl_pulse *pulse, const pl_pulse_opts *opts, int64_t now_ns);
 
-/* True: send *out now, which says what the task does.  pulse->next_ns is when
- * the next one is due. */
+/* True: send *out now, with the phase of the task.  pulse->next_ns is when the
+ * next one is due. */
 bool pl_pulse_tick(pl_pulse *pulse, int64_t now_ns, const pl_vital *vital,
                    pl_frame *out);
-/* Any message of server 0 has come, by whatever connection: it lives. */
+/* A message of server 0 has arrived on any connection: it is alive. */
 void pl_pulse_heard(pl_pulse *pulse, int64_t now_ns);
-/* An answer of server 0 has come. */
+/* Handle an answer of server 0. */
 void pl_pulse_receive(pl_pulse *pulse, const pl_message *message,
                       int64_t now_ns);
 
 /* PL_OK; PL_ROLLED when server 0 is silent, new, or began a new generation;
- * PL_CLOSED when it refused us or the job failed. */
+ * PL_CLOSED when it refused this task or the job failed. */
 pl_status pl_pulse_check(pl_pulse *pulse, int64_t now_ns) PL_MUST_CHECK;
 
 #endif

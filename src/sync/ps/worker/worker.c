@@ -1,35 +1,35 @@
-/* The worker machine: what a worker asks of its servers, and in which order.
+/* The worker machine: which requests a worker sends to its servers, and in
+ * which order.
  *
  * States, each but READY waiting for one request of the client (client.h):
- *   OUT         not a member; only joining leads on
- *   JOINING     asks all servers to let it in
+ *   OUT         not a member; the only next wish is to join
+ *   JOINING     asks all servers to admit it
  *   LOADING     chief: the servers read the last checkpoint
  *   INITIALIZING  chief: the servers get the first parameters
- *   PULLING     waits for parameters, or, keyed, for how things stand
- *   LOCATING    joins once more to hear where the run folder is
- *   READY       no wish is at hand
- *   FLUSHING    a wish waits for the request before it
- *   COMMITTING  dense: a gradient is on its way, and server 0 has not said
- *               what became of it
+ *   PULLING     waits for parameters or, keyed, for the job's step
+ *   LOCATING    joins once more to learn the run folder
+ *   READY       no wish is under way
+ *   FLUSHING    a wish waits for the previous request
+ *   COMMITTING  dense: a gradient was sent, and server 0 has not answered
  *   PUSHING     keyed: likewise
- *   PEEKING     keyed: values of a test, or a range, are read
- *   PAUSING, SHARING, STOPPING, LEAVING   server 0 is asked
+ *   PEEKING     keyed: values for a test, or a range, are read
+ *   PAUSING, SHARING, STOPPING, LEAVING   a request to server 0
  *   LOOKING, FREEZING, SAVING, WRITING, THAWING   a checkpoint (worker_save.c)
- *   LEFT, GONE  goodbye was answered; or server 0 was gone before it could be
+ *   LEFT, GONE  goodbye was answered; or server 0 was gone before that
  *
  * Invariants, which tests and the simulator name:
- *   W1  At most one request is on its way; a wish begins one only when the one
- *       before is done.
- *   W2  A worker pushes only what it computed as the member it is: after a
- *       rollback nothing leaves but a JOIN.
+ *   W1  At most one request is in flight; a wish begins one only when the
+ *       previous one is done.
+ *   W2  A worker pushes only what it computed in its current membership: after
+ *       a rollback it sends nothing but a JOIN.
  *   W3  No update is made to dense parameters before a checkpoint of them is
- *       complete, where the chief saves any (worker_join.c).
- *   W4  Who froze the job thaws it, however the save went, unless the job is
- *       rolled back (worker_save.c).
- *   W5  The outcome of every push is told exactly once, by a commit or, when
- *       the job rolls back, not at all.
+ *       complete, if the chief saves any (worker_join.c).
+ *   W4  The chief that froze the job thaws it, whatever the outcome of the
+ *       save, unless the job is rolled back (worker_save.c).
+ *   W5  The outcome of every push is reported exactly once, by a commit, or not
+ *       at all when the job rolls back.
  *   W6  A worker that said goodbye never computes again, unless the job rolls
- *       back behind it; if nobody lets it in then, it was done. */
+ *       back afterwards; if no server admits it then, it was done. */
 #include "sync/ps/worker/worker_priv.h"
 
 #include "base/assert.h"
@@ -93,7 +93,7 @@ void pl_worker_done(pl_ps_worker *w, pl_status status)
         w->state = PL_WORKER_READY;
 }
 
-/* Server 0 is gone, and so may this task be. */
+/* Server 0 has ended, so this task may end, too. */
 static void go(pl_ps_worker *w)
 {
     pl_log(PL_LOG_INFO, "%s: the training is done, and server 0 has ended",
@@ -130,7 +130,7 @@ void pl_worker_fail(pl_ps_worker *w, pl_status status)
     close_wish(w, status);
 }
 
-/* Rolled back, refused, or told that the job failed? */
+/* Whether the task was rolled back or refused, or the job failed. */
 static bool look_for_failure(pl_ps_worker *w)
 {
     if (w->failed)
@@ -172,8 +172,8 @@ static void begin_leave(pl_ps_worker *w)
     pl_ps_client_bye(w->client, w->why);
 }
 
-/* All stop until the chief pushes again, whatever the mode, where keyed
- * parameters are read batch by batch; and where the test decides (opts.still),
+/* All workers stop until the chief pushes again if keyed parameters are read
+ * batch by batch, in any mode, or if the test affects training (opts.still),
  * unless no update is made meanwhile anyway. */
 static void begin_pause(pl_ps_worker *w)
 {
@@ -218,7 +218,7 @@ static void begin_read(pl_ps_worker *w)
     pl_ps_client_read(w->client, w->number, w->count, w->to);
 }
 
-/* The request before is done (W1): begin the wish's own. */
+/* The previous request is done (W1): begin that of the wish. */
 static void begin_wish(pl_ps_worker *w)
 {
     switch (w->wish) {
@@ -257,7 +257,7 @@ static void begin_wish(pl_ps_worker *w)
     case PL_WISH_STOP:
         w->over = true;
         w->state = PL_WORKER_STOPPING;
-        pl_ps_client_stop(w->client, false, w->why); /* server 0 tells all */
+        pl_ps_client_stop(w->client, false, w->why); /* server 0 notifies all */
         break;
     case PL_WISH_SETTLE:
         pl_worker_pull(w, PL_PULL_FINAL | PL_PULL_EXACT, 0);
@@ -319,8 +319,8 @@ static void (*const after[PL_WORKER_STATES])(pl_ps_worker *) = {
     [PL_WORKER_LEAVING] = end_wish,
 };
 
-/* What the state waits for has come.  Parameters of the next step may still be
- * on their way when a commit is done, but not those of the last. */
+/* Whether the state's request is done.  Parameters of the next step may still
+ * be in flight when a commit is done, but not those of the last. */
 static bool is_due(const pl_ps_worker *w)
 {
     if (w->state != PL_WORKER_COMMITTING ||
@@ -378,7 +378,7 @@ void pl_worker_wish_for(pl_ps_worker *w, pl_worker_wish wish)
 {
     PL_ASSERT(w->wish == PL_WISH_NONE);
     if (w->failed)
-        return; /* as the outcome says */
+        return; /* depending on the outcome */
     w->error.status = PL_OK;
     if (w->state == PL_WORKER_GONE || w->state == PL_WORKER_LEFT)
         return;
@@ -394,7 +394,8 @@ bool pl_ps_worker_have(pl_ps_worker *w, int64_t first, int64_t count)
         count = w->opts.client.count;
     }
     bool have = pl_ps_client_have(w->client, first, count);
-    /* A server may be lost: no progress is made, and that is no fault. */
+    /* A server may be lost: then this task makes no progress and is not
+     * stuck. */
     if (have == w->waiting)
         pl_worker_tell(w, have ? PL_PHASE_COMPUTING : PL_PHASE_WAITING);
     w->waiting = !have;
@@ -414,7 +415,7 @@ void pl_ps_worker_ready(pl_ps_worker *w, const float *grad, int64_t from)
     /* Parameters become ready from the last to the first. */
     if (from < w->ready_from)
         w->ready_from = from;
-    /* Small models go in one piece, at the end. */
+    /* Small models are sent in one piece, at the end. */
     if (w->ready_from == 0 || pl_ps_client_windowed(w->client))
         pl_ps_client_ready(w->client, w->ready_from);
 }
@@ -492,7 +493,7 @@ void pl_ps_worker_settle(pl_ps_worker *w)
 void pl_ps_worker_leave(pl_ps_worker *w, const char *report)
 {
     w->why = report;
-    /* The evaluator has all that it came for. */
+    /* The evaluator has everything it needs. */
     if (w->failed && w->error.status == PL_ROLLED && is_evaluator(w))
         go(w);
     else

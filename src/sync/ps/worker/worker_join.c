@@ -1,15 +1,15 @@
-/* How a task becomes a member, and where the parameters come from.
+/* How a task becomes a member, and the origin of the parameters.
  *
  * Servers have none at the start of a job and after a server was lost.  The
- * chief then gives them, in this order: the last complete checkpoint; the
- * first parameters, as of step 0.  Dense ones are in the chief's memory only
- * until it pulls, so it has them saved before any update is made (W3): from
- * then on there is a checkpoint to go back to, whatever --checkpoint-every
- * says.  Keyed ones follow from the seed, so that the servers can make them
- * again at any time; they are not written, which would take as long as any
- * checkpoint.
+ * chief then provides the last complete checkpoint or, if there is none, the
+ * first parameters of step 0.  Dense ones are in the chief's memory only until
+ * it pulls, so it saves them before any update is made (W3): from then on there
+ * is a checkpoint to roll back to, whatever the value of --checkpoint-every.
+ * Keyed ones are computed from the seed, so that the servers can make them
+ * again at any time; saving them would take as long as any checkpoint, so they
+ * are not saved.
  *
- * A chief that was started again does what the one before did not get to. */
+ * A restarted chief does what the previous one did not complete. */
 #include "sync/ps/worker/worker_priv.h"
 
 #include "base/mem.h"
@@ -19,7 +19,7 @@
 static void ask_to_join(pl_ps_worker *w, pl_worker_state state)
 {
     w->state = state;
-    w->joining_ns = UNSET; /* the clock may not have been looked at for long */
+    w->joining_ns = UNSET; /* now_ns may be long past */
     pl_ps_client_join(w->client);
 }
 
@@ -79,7 +79,7 @@ void pl_worker_watch_join(pl_ps_worker *w)
                    (long long)limit_ms / 1000, w->joined ? "re" : ""));
 }
 
-/* The first parameters are to be saved. */
+/* Whether the first parameters must be saved. */
 static bool saves_first(const pl_ps_worker *w)
 {
     return w->opts.saves && w->keys == NULL;
@@ -171,8 +171,8 @@ void pl_worker_after_restore(pl_ps_worker *w)
         pl_worker_pull_first(w);
 }
 
-/* Parameters have come.  A task that joined before the chief was not told
- * where the run folder is, and joins once more to hear it. */
+/* Parameters have arrived.  A task that joined before the chief did not get the
+ * run folder, and joins once more to learn it. */
 static bool must_locate(const pl_ps_worker *w)
 {
     return w->opts.locates && !w->located &&
@@ -199,7 +199,7 @@ void pl_worker_after_pull(pl_ps_worker *w)
     }
     w->pulled = true;
     if (must_locate(w) && !w->located_again) {
-        w->located_again = true; /* server 0 may not know it, either */
+        w->located_again = true; /* server 0 may not have it either */
         ask_to_join(w, PL_WORKER_LOCATING);
         return;
     }

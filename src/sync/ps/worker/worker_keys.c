@@ -1,11 +1,11 @@
 /* Steps of keyed parameters.
  *
- * Each push brings the keys of a batch that comes later, and its answer their
- * values; so a step is one message there and one back.  In sync that batch is
- * the next one, and the answer is waited for: its values are those of the step
- * that was made.  In async and ssp it is the one after the next: the answer
- * comes while the next is computed, and lacks that one's gradient only.  The
- * outcome of a push is then known one commit later (W5). */
+ * Each push has the keys of a later batch, and its answer their values; so a
+ * step is one message in each direction.  In sync that batch is the next one,
+ * and the worker waits for the answer: its values are those of the new step.
+ * In async and ssp it is the batch after the next: the answer arrives while the
+ * next is computed, and lacks only the gradient of that one.  The outcome of a
+ * push is then known one commit later (W5). */
 #include "sync/ps/worker/worker_priv.h"
 
 #include "base/assert.h"
@@ -69,7 +69,7 @@ void pl_ps_worker_ask(pl_ps_worker *w, bool later)
         pl_worker_wish_for(w, PL_WISH_ASK);
 }
 
-/* The answer is not waited for. */
+/* Does not wait for the answer. */
 void pl_worker_keys_begin_ask(pl_ps_worker *w)
 {
     pl_worker_keys *keys = w->keys;
@@ -84,7 +84,7 @@ void pl_ps_worker_take(pl_ps_worker *w)
 {
     pl_worker_keys *keys = w->keys;
     PL_ASSERT(w->failed || keys->taken < keys->asked);
-    /* Requests go one after the other: only the last may be under way. */
+    /* Requests are sent one after the other: only the last may be under way. */
     if (&keys->batches[keys->taken % PL_WORKER_BATCHES] == keys->last &&
         pl_ps_client_busy(w->client)) {
         pl_worker_tell(w, PL_PHASE_WAITING);
@@ -149,7 +149,7 @@ void pl_worker_keys_settle(pl_ps_worker *w)
     w->keys->outcome &= ~PL_ANSWER_DROPPED;
 }
 
-/* What became of the push before, if there was one. */
+/* Report the outcome of the previous push, if any. */
 static void tell_outcome(pl_ps_worker *w)
 {
     pl_worker_keys *keys = w->keys;

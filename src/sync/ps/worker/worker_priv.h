@@ -1,6 +1,6 @@
 /* worker_priv.h - what the files of the worker machine share.
  *
- * worker.c       states and invariants, what goes in, the wishes of a step
+ * worker.c       states and invariants, inputs, the wishes of a step
  * worker_join.c  joining, restoring, the evaluator's pull
  * worker_save.c  checkpoints
  * worker_keys.c  keyed parameters */
@@ -55,32 +55,32 @@ typedef enum pl_worker_wish {
     PL_WISH_PULL,
 } pl_worker_wish;
 
-/* Batches that were asked for and not used up: that of the gradient on its
- * way, and up to two more. */
+/* Batches that were requested and are in use: that of the gradient in flight,
+ * and up to two more. */
 #define PL_WORKER_BATCHES 4
 
 typedef struct pl_worker_keys {
-    /* The n-th asked for is at n % PL_WORKER_BATCHES. */
+    /* The n-th requested one is at n % PL_WORKER_BATCHES. */
     pl_key_batch batches[PL_WORKER_BATCHES];
     int64_t asked, taken;
     pl_key_batch look;        /* of a test */
     const pl_key_batch *last; /* of the request sent last; or NULL */
-    pl_key_batch *next;       /* goes with the next push; or NULL */
+    pl_key_batch *next;       /* sent with the next push; or NULL */
     /* Gradients, each in the order of its batch: that of the batch taken last,
-     * and that of the push on its way, which may have to be sent again. */
+     * and that of the push in flight, which may have to be resent. */
     float *grads[2];
     int64_t grad_room[2];
-    bool pushed;      /* the outcome of the last push was not looked at */
-    unsigned outcome; /* PL_ANSWER_ of it, until a commit tells */
+    bool pushed;      /* the outcome of the last push was not read */
+    unsigned outcome; /* PL_ANSWER_ of it, until a commit reports it */
 } pl_worker_keys;
 
-/* A checkpoint in the making. */
+/* A checkpoint in progress. */
 typedef struct pl_worker_save {
     bool first;      /* of the job: no update is made before it is written */
-    bool last;       /* of the run: it is waited for */
-    bool thawed;     /* the others go on */
-    pl_error before; /* what became of the one before... */
-    pl_error now;    /* ... and of this one, as long as the others wait */
+    bool last;       /* of the run: wait until it is written */
+    bool thawed;     /* the other workers continue */
+    pl_error before; /* the outcome of the previous one... */
+    pl_error now;    /* ... and of this one, while the other workers wait */
     char *plan;
 } pl_worker_save;
 
@@ -91,18 +91,18 @@ struct pl_ps_worker {
     pl_worker_state state;
     pl_worker_wish wish;
     pl_error error; /* how the last wish ended */
-    bool failed;    /* ... and there is no going on but to join */
+    bool failed;    /* ... and the only next wish is to join */
     int64_t now_ns, joining_ns;
     bool joined;  /* once, at least */
-    bool pulled;  /* ... and got parameters: those it had are overwritten */
+    bool pulled;  /* ... and got parameters: its first ones are overwritten */
     bool located; /* ops.located was called... */
     bool located_again; /* ... or this wish joined once more for that */
-    bool leaving;       /* it said goodbye, and has not heard the answer */
+    bool leaving;       /* it said goodbye, and has no answer yet */
     bool pushing;       /* the step's request has begun */
     bool waiting;       /* for parameters: heartbeats say so */
     int64_t ready_from;
     bool over, broken;
-    bool paused;            /* the last wish to pause had to ask */
+    bool paused;            /* the last wish to pause sent a request */
     pl_ps_worker_view told; /* by the last commit */
     int64_t left_own, drops, restored;
     /* Arguments of the wish. */
@@ -110,7 +110,7 @@ struct pl_ps_worker {
     int64_t number, count; /* a step, or gradients, or a range */
     float *to;
     const char *why; /* of a stop, or the report of a goodbye */
-    char *text;      /* of pl_mem: of the request at hand */
+    char *text;      /* of pl_mem: of the current request */
     int64_t *counts; /* [workers], of a save */
     pl_worker_save save;
     pl_worker_keys *keys; /* NULL: the parameters are dense */
@@ -118,15 +118,15 @@ struct pl_ps_worker {
 
 /* worker.c */
 void pl_worker_tell(pl_ps_worker *w, pl_phase phase);
-/* Begin a wish: `state` waits for the request before it, if any. */
+/* Begin a wish: `state` waits for the previous request, if any. */
 void pl_worker_wish_for(pl_ps_worker *w, pl_worker_wish wish);
 /* The wish is done; PL_OK, or how it failed, with its message. */
 void pl_worker_done(pl_ps_worker *w, pl_status status);
-/* The machine cannot go on: as above, and all wishes but join fail. */
+/* The machine cannot continue: as above, and all wishes but join fail. */
 void pl_worker_fail(pl_ps_worker *w, pl_status status);
-/* Ask for parameters: all, where they are dense, else how things stand. */
+/* Pull: all parameters if they are dense, otherwise only the job's step. */
 void pl_worker_pull(pl_ps_worker *w, unsigned flags, int64_t step);
-/* What the last answer said of the end. */
+/* Note from the last answer whether the job is over. */
 void pl_worker_hear_end(pl_ps_worker *w);
 void pl_worker_advance(pl_ps_worker *w);
 
@@ -151,13 +151,13 @@ void pl_worker_after_thaw(pl_ps_worker *w);
 
 /* worker_keys.c */
 pl_status pl_worker_keys_new(pl_worker_keys **out, int32_t ps) PL_MUST_CHECK;
-void pl_worker_keys_free(pl_worker_keys *keys); /* NULL is fine */
+void pl_worker_keys_free(pl_worker_keys *keys); /* may be NULL */
 void pl_worker_keys_reset(pl_worker_keys *keys);
 /* A request is done and another one is about to begin: if it was a push, keep
- * what became of it. */
+ * its outcome. */
 void pl_worker_keys_note(pl_ps_worker *w);
-/* What became of it is known otherwise: the next commit does not tell of a
- * gradient that was dropped. */
+/* The outcome is known otherwise: the next commit does not report a dropped
+ * gradient. */
 void pl_worker_keys_settle(pl_ps_worker *w);
 void pl_worker_keys_commit(pl_ps_worker *w);
 void pl_worker_keys_after_push(pl_ps_worker *w);

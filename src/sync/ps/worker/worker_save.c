@@ -1,8 +1,9 @@
-/* How the chief has the servers write a checkpoint: all workers stop between
+/* How the chief makes the servers write a checkpoint: all workers stop between
  * two gradients (FREEZING), the folder is made, all servers begin to write
- * (SAVING), the workers go on (THAWING) while the parts are being written.  The
- * first checkpoint of a job is written before they go on (W3), the last one of
- * a run is waited for afterwards.  However it went, the workers go on (W4). */
+ * (SAVING), the workers continue (THAWING) while the shards are being written.
+ * The first checkpoint of a job is written before they continue (W3), and the
+ * chief waits for the last one of a run.  Whatever its outcome, the workers
+ * continue (W4). */
 #include "sync/ps/worker/worker_priv.h"
 
 #include "base/mem.h"
@@ -16,7 +17,7 @@ void pl_ps_worker_save(pl_ps_worker *w, bool last)
     pl_worker_wish_for(w, PL_WISH_SAVE);
 }
 
-/* First: what became of the one before? */
+/* First get the outcome of the previous save. */
 void pl_worker_begin_save(pl_ps_worker *w)
 {
     w->save.last = w->wait;
@@ -65,7 +66,7 @@ static void thaw(pl_ps_worker *w)
     pl_ps_client_thaw(w->client);
 }
 
-/* All wait: a count of a worker in mid-gradient comes inverted. */
+/* All workers wait: the count of a worker in mid-gradient is inverted. */
 void pl_worker_after_freeze(pl_ps_worker *w)
 {
     const int64_t *found = pl_ps_client_counts(w->client);
