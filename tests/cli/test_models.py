@@ -18,6 +18,7 @@ RESNET = ["train", "resnet18", "--width", "4", "--examples", "64", "--batch",
 
 
 def test_page_on_models_runs_as_it_stands(cli):
+    cli.env = dict(cli.env, ASAN_OPTIONS=leaks_allowed())  # MPI's
     out = cli.page("docs/models.md")
     for part in "stage4/block2", "runs/resnet at step 20", "runs/mlp at step":
         assert part in out, (part, out)
