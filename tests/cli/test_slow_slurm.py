@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from conftest import ROOT, SMALL, program
+from conftest import ROOT, SMALL, program, wait_for
 
 sys.path.insert(0, str(ROOT / "tests/support"))
 import slurm  # noqa: E402
@@ -43,7 +43,7 @@ def test_batch_script_trains_with_parameter_servers(cluster, cli):
     assert "worker 0 on n1: " in out and "worker 1 on n2: " in out
     here = cli.train("--workers", 2, "--ps", 1, *SMALL)
     assert found["parameters_sha256"] == here["parameters_sha256"]
-    assert cluster.run("squeue", "-h").stdout == ""
+    wait_for(lambda: cluster.run("squeue", "-h").stdout == "", "an empty queue")
 
 
 def test_batch_script_trains_by_allreduce(cluster, cli):
@@ -66,7 +66,7 @@ def test_sweep_inside_salloc_trains_on_its_nodes(cluster, cli):
         found = json.loads((run / "summary.json").read_text())
         assert found["workers"] == 2 and found["batch"] == batch
         assert (run / "log/worker-1.log").exists()
-    assert cluster.run("squeue", "-h").stdout == ""
+    wait_for(lambda: cluster.run("squeue", "-h").stdout == "", "an empty queue")
 
 
 def test_launch_inside_salloc_names_what_fails(cluster, cli):

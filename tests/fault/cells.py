@@ -242,8 +242,9 @@ def unmount(victim):
 def judge(job, victim, expected_sha):
     """All have ended: as they should?"""
     mode = job.cell.mode
-    # Restarted, it may have found no task any more.
-    job.over_before |= victim.starts > 1 and \
+    # Restarted, or reconnecting to a job that need not wait for it, it may have
+    # found no task any more.
+    job.over_before |= (victim.starts > 1 or mode != "sync") and \
         "ps 0" in victim.last_words() and \
         "did not answer within" in victim.last_words()
     for task in job.tasks:
