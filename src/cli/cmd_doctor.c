@@ -54,7 +54,7 @@ static const pl_param params[] = {
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(launch.program),
       .value = "FILE",
-      .help = "path of paceline on the hosts (default: that of this program)",
+      .help = "path of paceline on the hosts (default: the path here)",
       .why = "For hosts where paceline is installed at another path, such as "
              "/opt/paceline/bin/paceline. It must be the same version on all "
              "of them; if it is not installed there, use --copy." },

@@ -77,7 +77,7 @@ static const pl_param params[] = {
       .offset = FIELD(program),
       .value = "FILE",
       .needs = "hosts",
-      .help = "path of paceline on the hosts (default: that of this program)",
+      .help = "path of paceline on the hosts (default: the path here)",
       .why = "For hosts where paceline is installed at another path, such as "
              "/opt/paceline/bin/paceline. It must be the same version on all "
              "of them; if it is not installed there, use --copy." },

@@ -338,8 +338,8 @@ static pl_status unpack(pl_onnx *onnx, const void *data, size_t bytes)
     if (onnx->over)
         return PL_FAIL(PL_FORMAT, "it has too many empty parts for a model, "
                                   "as if made to exhaust memory");
-    return PL_FAIL(PL_FORMAT, "not an ONNX model: no message of Protocol "
-                              "Buffers, or cut short");
+    return PL_FAIL(PL_FORMAT, "not an ONNX model: not a Protocol Buffers "
+                              "message, or truncated");
 }
 
 pl_status pl_onnx_parse(pl_onnx **out, const void *data, size_t bytes)

@@ -41,7 +41,7 @@ static pl_status read_best(const char *folder, pl_best *out)
     if (status == PL_OK || status == PL_NOMEM)
         return status;
     if (status != PL_NOTFOUND)
-        pl_log(PL_LOG_WARN, "passed over: %s", pl_error_message());
+        pl_log(PL_LOG_WARN, "skipped: %s", pl_error_message());
     *out = (pl_best) { .step = -1 };
     return PL_OK;
 }

@@ -142,7 +142,7 @@ static pl_status account(pl_sparse_set *set, pl_sparse_block *block,
                                 (long long)set->opts.skip_bad);
     }
     if (set->bad <= SHOWN_BAD)
-        pl_log(PL_LOG_WARN, "passed over: %s", decode->last->message);
+        pl_log(PL_LOG_WARN, "skipped: %s", decode->last->message);
     return PL_OK;
 }
 

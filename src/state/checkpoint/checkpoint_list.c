@@ -107,7 +107,7 @@ static pl_status open_newest(pl_checkpoint **out, const char *checkpoints,
             open_candidate(out, checkpoints, &all->list[i], PL_LOOK_ALL);
         if (!pl_checkpoint_is_rubbish(status))
             return status;
-        pl_log(PL_LOG_WARN, "passed over: %s", pl_error_message());
+        pl_log(PL_LOG_WARN, "skipped: %s", pl_error_message());
     }
     return PL_FAIL(PL_NOTFOUND, "no complete checkpoint in %s", checkpoints);
 }
